@@ -43,6 +43,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
         votes=partial(exports.export_votes, store),
         used_by=partial(sets.users_of, store, study.images),
         in_hand=study.in_hand,
+        chosen=study.chosen,
         framed=framed,
         built_in=(DEMO,),
     )

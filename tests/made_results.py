@@ -15,7 +15,7 @@ from annotation.ui import results_data
 from semsim.base.sets.imports import FORMAT
 from semsim.base.storage.records import write_record
 
-NO_IMPORTS = Path("nowhere")
+NO_IMPORTS = (Path("nowhere"),)
 results_of = results_data.results_of
 NASTY = "<img src=x onerror=alert(1)>"
 
@@ -64,15 +64,15 @@ def shown_study(**changes) -> Study:
     return replace(made, **changes)
 
 
-def write_import(imports: Path, votes: pd.DataFrame) -> Path:
-    """The import "paper", called Paper, with these votes; returns the folder `imports`."""
+def write_import(imports: Path, votes: pd.DataFrame) -> tuple[Path]:
+    """The import "paper", called Paper, with these votes; returns the folder `imports`, alone."""
     (imports / "paper").mkdir(parents=True)
     told = {"name": "Paper", "kind": "table", "source": "", "headline": "majority", "unread": []}
     counts = {"counts": {"votes": len(votes)}, "simulated": False}
     write_record(imports / "paper/import.json", FORMAT, told | counts)
     for name in ("votes", "labels"):
         votes.to_parquet(imports / f"paper/{name}.parquet", index=False)
-    return imports
+    return (imports,)
 
 
 class Page(HTMLParser):

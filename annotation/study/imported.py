@@ -1,5 +1,6 @@
 """Votes that others collected, as a study to look at: no annotator is asked anything in it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,18 +32,18 @@ class Brought:
     state: int
 
 
-def choices(imports: Path) -> dict[str, tuple[str, str]]:
-    """Return the name of each import in the folder `imports` and what it holds, by its study's id.
+def choices(imports: Sequence[Path]) -> dict[str, tuple[str, str]]:
+    """Return the name of each import in the folders `imports` and what it holds, by its study's id.
 
     It holds "votes" or "labels".
     """
-    return {PREFIX + key: one for key, one in import_names(imports).items()}
+    return {PREFIX + key: one for key, one in import_names(*imports).items()}
 
 
-def find(imports: Path, study_id: str) -> Brought:
+def find(imports: Sequence[Path], study_id: str) -> Brought:
     """The votes of such a study as they are now; raises `NotFoundError`."""
     try:
-        name, votes, state = imported_votes(imports, study_id.removeprefix(PREFIX))
+        name, votes, state = imported_votes(study_id.removeprefix(PREFIX), *imports)
     except DataError as error:
         raise NotFoundError(str(error)) from error
     return Brought(name=name, votes=votes, state=state)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from annotation.images import Shelf
 from annotation.store import Store
-from annotation.web.frame import in_hand
+from annotation.web.frame import chosen, in_hand
 from annotation.web.templates import STATIC as STATIC
 from annotation.web.templates import STATIC_URL as STATIC_URL
 from semsim.base.sets.reader import set_choices
@@ -20,14 +20,14 @@ from semsim.base.storage.places import DEMO
 class StudyContext:
     """Context that the pages work on.
 
-    `find_sets` lists the reconstruction sets there are, as (label, folder). `imports` is the folder
-    of votes that others collected; `note` is what the page of studies says above them.
+    `find_sets` lists the reconstruction sets there are, as (label, folder). `imports` are the
+    folders of votes that others collected; `note` is what the page of studies says above them.
     """
 
     store: Store
     images: Shelf
     find_sets: Callable[[], list[tuple[str, Path]]]
-    imports: Path
+    imports: tuple[Path, ...]
     note: Callable[[], str] = str
 
     @classmethod
@@ -37,7 +37,7 @@ class StudyContext:
             store=store,
             images=options.images,
             find_sets=partial(set_choices, [DEMO, options.data_dir / "runs"]),
-            imports=options.data_dir / "imports",
+            imports=(options.data_dir / "imports", DEMO / "people"),
             note=note,
         )
 
@@ -45,3 +45,8 @@ class StudyContext:
     def in_hand(self) -> Callable[[Any], str]:
         """Function that returns the study of a request, see `annotation.web.frame.in_hand`."""
         return in_hand(self.store)
+
+    @property
+    def chosen(self) -> Callable[[Any], str]:
+        """Function that returns the study a request names, see `annotation.web.frame.chosen`."""
+        return chosen(self.store)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -236,10 +236,10 @@ class ResultsCache:
     takes one read transaction, which makes no vote wait.
 
     Attributes:
-        imports: The folder of imported votes.
+        imports: The folders of imported votes.
     """
 
-    def __init__(self, store: Store, imports: Path) -> None:
+    def __init__(self, store: Store, imports: Sequence[Path]) -> None:
         self._store, self._imports = store, imports
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[State, Results]] = OrderedDict()

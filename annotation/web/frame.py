@@ -56,6 +56,17 @@ class FrameContext:
     who: Who | None = None
 
 
+def chosen(store: Store) -> Callable[[Any], str]:
+    """Return the function that finds the study which a request's address or cookie names, or ""."""
+
+    def of(request: Any) -> str:
+        ids = {study.id for study in labelling.list_studies(store)}
+        named = request.query_params.get("study"), request.cookies.get(STUDY_COOKIE)
+        return next((str(one) for one in named if one in ids), "")
+
+    return of
+
+
 def in_hand(store: Store) -> Callable[[Any], str]:
     """The function that says which study a request (of Gradio or Starlette) is about: its id.
 
@@ -63,12 +74,11 @@ def in_hand(store: Store) -> Callable[[Any], str]:
     open with; "" where there is none.
     """
 
+    by_request = chosen(store)
+
     def of(request: Any) -> str:
-        ids = [study.id for study in labelling.list_studies(store)]
-        for wanted in (request.query_params.get("study"), request.cookies.get(STUDY_COOKIE)):
-            if wanted in ids:
-                return str(wanted)
-        return next(iter([*labelling.voted(store), *ids]), "")
+        ids = (study.id for study in labelling.list_studies(store))
+        return by_request(request) or next(iter([*labelling.voted(store), *ids]), "")
 
     return of
 

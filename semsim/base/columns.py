@@ -44,4 +44,7 @@ TARGET_COLUMNS = ("target_accuracy", "target_chance", AT_CHANCE, "target_epsilon
 MODEL_KEY = ["dataset", "attack", "model"]
 IMAGE_KEY = [*MODEL_KEY, "image_id"]
 SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
+# Of shares of single people, one row a person and model, where a source has no single votes.
+SHARE_COLUMNS = (*MODEL_KEY, "annotator", "share")
+ARCHITECTURE = "architecture"  # column of labels: the target's network, where a source states it
 LEAKS = "leaks"  # column of scores: "higher" or "lower", of metrics that are not known here

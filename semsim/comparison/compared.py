@@ -246,6 +246,7 @@ def compared(
         without(left_out, kept.table),
         kept.specs,
         labels=None if study.labels is None else without(left_out, study.labels),
+        people=study.people,
         name=study.name,
     )
     counting = set(original_keys(evidence.images))

@@ -18,6 +18,7 @@ class StudyTables:
     Attributes:
         labels: None where there are votes only.
         scores: Those that came with the study.
+        people: Shares of single people, where there are no single votes.
         name, headline: Of the study, where its tables are not to be asked.
         importer: By what it was brought in.
         own: Metrics whose scores a user brought in beside them, see `own_scores`.
@@ -27,6 +28,7 @@ class StudyTables:
     votes: pd.DataFrame
     labels: pd.DataFrame | None = None
     scores: pd.DataFrame | None = None
+    people: pd.DataFrame | None = None
     name: str | None = None
     headline: str | None = None
     importer: str = ""
@@ -80,6 +82,7 @@ def imported_tables(folder: Path) -> StudyTables:
         votes=found.votes,
         labels=found.labels,
         scores=found.scores,
+        people=found.people,
         name=found.name,
         headline=str(found.record["headline"]),
         importer=str(found.record["kind"]),

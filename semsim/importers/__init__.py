@@ -46,6 +46,7 @@ IMPORTERS: Registry[Importer] = Registry(
             given=f"{RELEASED}=released_recognizable",
             scores="psnr=psnr,mse=mse_uint8/65025",  # 255²: on the scale [0, 1]
             flags="released_label_inferred",
+            architecture="model",  # begins with it
             dataset="cifar100",
             attack="invgrad",
             votes_per_item=5,

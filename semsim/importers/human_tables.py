@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.columns import (
+    ARCHITECTURE,
     IMAGE_KEY,
     LABEL_COLUMNS,
     LEAKS,
@@ -16,7 +17,7 @@ from semsim.base.columns import (
     VOTE_COLUMNS,
 )
 from semsim.base.errors import SettingsError
-from semsim.base.stats.evidence import GIVEN, Evidence, gather
+from semsim.base.stats.evidence import GIVEN, GIVEN_ERROR, Evidence, gather
 from semsim.base.stats.verdict import recognised_by, rules_of, verdict
 from semsim.base.words import counted
 from semsim.importers.import_plan import Findings, HumanTables
@@ -97,11 +98,26 @@ def tables_of_votes(
     )
 
 
-def tables_of_labels(rows: pd.DataFrame, *, name: str, headline: str) -> HumanTables:
-    """Labels that came without votes; `rows` as `facts` of `tables_of_votes`."""
+def tables_of_labels(
+    rows: pd.DataFrame, scores: pd.DataFrame | None = None, *, name: str, headline: str
+) -> HumanTables:
+    """Return labels that came without votes; `rows` as `facts` of `tables_of_votes`."""
     nobody = pd.DataFrame(columns=[*IMAGE_KEY, "annotator", "recognised"], dtype=object)
     votes = vote_table(nobody, name=name, headline=headline, k=0)
-    return tables_of_votes(votes, rows, None, name=name, headline=headline)
+    return tables_of_votes(votes, rows, scores, name=name, headline=headline)
+
+
+def labels_found(
+    rows: pd.DataFrame, scores: pd.DataFrame | None, *, name: str, headline: str
+) -> Findings:
+    """Return the findings on labels without votes, arguments as of `tables_of_labels`."""
+    tables = tables_of_labels(rows, scores, name=name, headline=headline)
+    return Findings(
+        tables=tables,
+        counts=_counts(tables, annotators=0, votes=0),
+        unread=(),
+        notes=("Shares without single votes: no ceiling and no agreement among people.",),
+    )
 
 
 def _label_table(
@@ -126,11 +142,14 @@ def _label_table(
         simulated=evidence.simulated,
         headline=headline,
         **_given(evidence),
+        **{GIVEN_ERROR + label: values for label, values in evidence.given_errors.items()},
     )
     if evidence.ratings is not None:
         table["mean_rating"] = evidence.ratings.values.means
-    columns = [column for column in (*LABEL_COLUMNS, "mean_rating") if column in table]
-    return table[[*columns, *(GIVEN + label for label in evidence.given)]]
+    columns = [*LABEL_COLUMNS, ARCHITECTURE, "mean_rating"]
+    columns += [GIVEN + label for label in evidence.given]
+    columns += [GIVEN_ERROR + label for label in evidence.given_errors]
+    return table[[column for column in columns if column in table]]
 
 
 def _items(images: pd.DataFrame, votes: pd.DataFrame) -> pd.Series:
@@ -183,13 +202,7 @@ def votes_found(
     votes = vote_table(kept.rows, name=name, headline=headline, k=k)
     known = real[IMAGE_KEY].drop_duplicates() if facts is None else facts
     tables = tables_of_votes(votes, known, scores, name=name, headline=headline)
-    counts = {
-        "models": int(tables.labels["model"].nunique()),
-        "originals": int(tables.labels["image_id"].nunique()),
-        "reconstructions": len(tables.labels),
-        "annotators": int(real["annotator"].nunique()),
-        "votes": len(real),
-    }
+    counts = _counts(tables, annotators=int(real["annotator"].nunique()), votes=len(real))
     others = {"kept but not counted (decoys, superseded, surplus)": len(kept.rows) - len(real)}
     taken = () if k == votes_per_item else (f"Votes per image taken as {k}, the most one has.",)
     return Findings(
@@ -198,3 +211,13 @@ def votes_found(
         unread=kept.unread,
         notes=(*kept.notes, *taken),
     )
+
+
+def _counts(tables: HumanTables, *, annotators: int, votes: int) -> dict[str, int]:
+    return {
+        "models": int(tables.labels["model"].nunique()),
+        "originals": int(tables.labels["image_id"].nunique()),
+        "reconstructions": len(tables.labels),
+        "annotators": annotators,
+        "votes": votes,
+    }

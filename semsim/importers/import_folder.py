@@ -150,8 +150,9 @@ def _write_tables(tables: HumanTables, folder: Path, sets: Path) -> None:
         labels.loc[there, column] = [str(sets / path) for path in labels.loc[there, column]]
     tables.votes.to_parquet(folder / "votes.parquet", index=False)
     labels.to_parquet(folder / "labels.parquet", index=False)
-    if tables.scores is not None:
-        tables.scores.to_parquet(folder / "scores.parquet", index=False)
+    for name, table in (("scores", tables.scores), ("people", tables.people)):
+        if table is not None:
+            table.to_parquet(folder / f"{name}.parquet", index=False)
 
 
 def _record_of(plan: ImportPlan) -> dict[str, Any]:

@@ -47,7 +47,7 @@ from semsim.weights import sha256_of
 LOOK, KEEP = "look", "import"  # kinds of jobs
 PLAN_FORMAT = "semsim-import-plan/1"
 _FILE = "plan.json"
-_FRAMES = ("votes", "labels", "scores")
+_FRAMES = ("votes", "labels", "scores", "people")
 _MOST_REASONS, _MOST_EACH = 40, 8  # told of what is left out
 _PLAN = {"name", "kind", "source", "counts", "sets", "pictures", "human", "notes", "lost"}
 _PLAN |= {"left_out", "reasons", "refusals", "sha256"}
@@ -205,7 +205,7 @@ def read_plan(folder: Path, sha256: str, stamp: str, report: Report, room: Path)
         text = text.replace(json.dumps(before)[1:-1], json.dumps(str(now.folder))[1:-1])
     plan = from_record(ImportPlan, json.loads(text))
     if record["tables"] is not None:
-        facts: dict[str, Any] = {**record["tables"], "scores": None}
+        facts: dict[str, Any] = {**record["tables"], "scores": None, "people": None}
         facts |= {Path(one).stem: pd.read_parquet(folder / one) for one in record["sha256"]}
         tables = HumanTables(**facts)
         plan = replace(plan, found=replace(plan.found, tables=tables))

@@ -144,7 +144,8 @@ class HumanTables:
     """Votes, labels and scores in the form a study exports them.
 
     Paths in `labels` are relative to the folder of all sets; where no images came with the data,
-    the columns of paths are absent. `scores` is None where none came with it.
+    the columns of paths are absent. `scores` is None where none came with it, `people` where no
+    shares of single people did (`SHARE_COLUMNS`).
     """
 
     votes: pd.DataFrame
@@ -152,6 +153,7 @@ class HumanTables:
     scores: pd.DataFrame | None
     headline: str
     simulated: bool
+    people: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 Long: one row a vote, with the columns model, image_id, annotator and answer or recognised.
 Wide: one row a reconstruction, with a column of answers for each annotator.
+Shares: one row a reconstruction, with what people said as a number in [0, 1] and no votes.
 Further columns are named by the settings; the tables a study exports need none.
 """
 
@@ -14,8 +15,10 @@ import pandas as pd
 
 from semsim.base.alike import alike
 from semsim.base.columns import (
+    ARCHITECTURE,
     IMAGE_KEY,
     LEAKS,
+    MODEL_KEY,
     ORIGINAL_ANSWER,
     RATED,
     SCORE_COLUMNS,
@@ -25,11 +28,13 @@ from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import setting
 from semsim.base.stats.agreement import check_metric_name
-from semsim.base.stats.evidence import GIVEN, NONE_ANSWER
+from semsim.base.stats.evidence import GIVEN, GIVEN_ERROR, NONE_ANSWER
+from semsim.base.stats.grouping import named_in
+from semsim.base.stats.measures import PEOPLE
 from semsim.base.table_files import TextTable, in_text, read_texts, same_words, truth
 from semsim.base.words import counted
 from semsim.importers.class_names import CLASS_LIST, read_class_names
-from semsim.importers.human_tables import votes_found
+from semsim.importers.human_tables import labels_found, votes_found
 from semsim.importers.import_plan import Findings, Unread
 from semsim.importers.vote_rows import (
     DIFFERENT,
@@ -48,13 +53,18 @@ _SCORE = re.compile(
     r"(?P<column>[^:/]+)(/(?P<divisor>[0-9.]*[1-9][0-9.]*))?(:(?P<way>higher|lower))?"
 )
 _CONSTANT = ("study", "votes_per_item", "headline")  # the same in every row of an export
+_PEOPLE_ERROR = "people_error"  # column of the standard error of people's shares
 # Columns of a vote that settings name.
 _SAID = ("model", "image_id", "class_name", "annotator", "answer", "recognised")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One CSV or Parquet file: a row a vote, or a row a reconstruction and a column a person."""
+    """One CSV or Parquet file: a row a vote, or a row a reconstruction and a column a person.
+
+    A table without a column of annotators may hold people's shares: those that --given names, else
+    the column people, with its standard errors in people_error.
+    """
 
     model: str = setting("model", text="Column of the model's name.")
     image_id: str = setting("image_id", text="Column of the original's id.")
@@ -67,6 +77,8 @@ class Table:
     )
     none: str = setting(NONE_ANSWER, text="The answer that means none.")
     given: str = setting("", text="Labels that came with the data, as name=column with commas.")
+    errors: str = setting("", text="Standard errors of given labels, as name=column with commas.")
+    architecture: str = setting("architecture", text="Column of the target's network.")
     scores: str = setting(
         "",
         text="Scores, as metric=column, metric=column/number or, of your own, name=column:lower.",
@@ -80,30 +92,39 @@ class Table:
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """The votes of the table, and the labels and scores its settings name."""
-        given, scored = _assignments("given", self.given), score_columns(self.scores)
+        scored = score_columns(self.scores)
         leaks = {metric: column.leaks for metric, column in scored.items() if column.leaks}
         table = read_texts(source, DataError)
+        has_votes = bool(self.annotators) or self.annotator in table.cells
+        given, errors = self._shares(table, has_votes)
         keys = (self.model, self.annotator, "dataset", "attack")
         table = replace(table, cells=same_words(table.cells, keys))
         columns = (column.name for column in scored.values())
-        table.columns(self.model, self.image_id, *given.values(), *columns)
+        table.columns(self.model, self.image_id, *given.values(), *errors.values(), *columns)
         constant = _constants(table)
-        rows, blank = self._wide(table) if self.annotators else (self._long(table), 0)
-        kept = self._votes(rows)
         key = self._keyed(table)
-        facts, unclear = facts_of(key, table.cells, given)
+        facts, unclear = facts_of(key, table.cells, given, errors)
+        facts = facts.merge(self._architectures(key, table.cells), on=MODEL_KEY, how="left")
         scores, unscored = scores_of(key, table.cells, scored)
         if scores is not None and leaks:
             scores = scores.assign(**{LEAKS: scores["metric"].map(leaks)})
+        headline, blank = self.headline or constant.get("headline"), 0
+        if given and not has_votes:
+            facts, unknown = self._classes(facts, key, table)
+            unclear = (*unclear, *unknown)
+            headline = headline or next(iter(given))
+            found = labels_found(facts, scores, name=name, headline=headline)
+        else:
+            rows, blank = self._wide(table) if self.annotators else (self._long(table), 0)
+            found = votes_found(
+                self._votes(rows),
+                name=name,
+                headline=headline or "majority",
+                votes_per_item=self.votes_per_item or _whole_number(constant.get("votes_per_item")),
+                facts=facts,
+                scores=scores,
+            )
         report(Progress(1, 1, "reading rows"))
-        found = votes_found(
-            kept,
-            name=name,
-            headline=self.headline or constant.get("headline") or "majority",
-            votes_per_item=self.votes_per_item or _whole_number(constant.get("votes_per_item")),
-            facts=facts,
-            scores=scores,
-        )
         flags = table.columns(*_names(self.flags))
         flagged = {str(name): sum(map(bool, flags[name].map(truth))) for name in flags}
         empty = counted(blank, "empty cell is no vote", "empty cells are no votes")
@@ -113,6 +134,37 @@ class Table:
             unread=(*table.unread, *found.unread, *unclear, *unscored),
             notes=(*table.remarks, *found.notes, *((f"{empty}.",) if blank else ())),
         )
+
+    def _shares(self, table: TextTable, has_votes: bool) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the columns of given labels and of their standard errors, by name."""
+        given, errors = (_assignments(name, getattr(self, name)) for name in ("given", "errors"))
+        if not (given or has_votes) and PEOPLE in table.cells:
+            given = {PEOPLE: PEOPLE}
+            known = _PEOPLE_ERROR in table.cells
+            errors = errors or ({PEOPLE: _PEOPLE_ERROR} if known else {})
+        for name in errors.keys() - given.keys():
+            raise SettingsError(f"errors: no given label is called {name!r}. Name it in --given.")
+        return given, errors
+
+    def _architectures(self, key: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+        """Return the network of each model that states one; of a model's name its first word."""
+        column = cells.get(self.architecture, pd.Series(None, cells.index, dtype=object))
+        known = key.assign(**{ARCHITECTURE: column}).dropna().drop_duplicates(MODEL_KEY)
+        if self.architecture == self.model:
+            known[ARCHITECTURE] = [name for name, _ in named_in(known)]
+        return known[[*MODEL_KEY, ARCHITECTURE]]
+
+    def _classes(
+        self, facts: pd.DataFrame, key: pd.DataFrame, table: TextTable
+    ) -> tuple[pd.DataFrame, tuple[Unread, ...]]:
+        """Return `facts` with the class of each picture, where the table has it."""
+        if self.class_name not in table.cells:
+            return facts, ()
+        where = f"{table.path.name} " + table.cells.index.to_series()
+        rows = key.assign(class_name=table.cells[self.class_name], where=where).dropna()
+        sieve = with_names(Sieve(rows=rows), "class_name", read_class_names(self.classes), ())
+        classes = sieve.rows[[*IMAGE_KEY, "class_name"]].drop_duplicates(IMAGE_KEY)
+        return facts.merge(classes, on=IMAGE_KEY, how="left"), sieve.unread
 
     def _long(self, table: TextTable) -> pd.DataFrame:
         table.columns(self.annotator)
@@ -284,20 +336,25 @@ def _times(cells: pd.Series) -> pd.Series:
 
 
 def facts_of(
-    key: pd.DataFrame, cells: pd.DataFrame, given: Mapping[str, str]
+    key: pd.DataFrame,
+    cells: pd.DataFrame,
+    given: Mapping[str, str],
+    errors: Mapping[str, str] | None = None,
 ) -> tuple[pd.DataFrame, tuple[Unread, ...]]:
-    """One row a reconstruction: its key and, for each name in `given`, `human:<name>`.
+    """One row a reconstruction: its key, `human:<name>` of `given`, `human_error:<name>`.
 
     Args:
         key: Of the rows about reconstructions, in step with `cells` by its index.
         given: Columns of `cells` by name.
+        errors: As `given`, of standard errors.
     """
     facts = key[IMAGE_KEY].drop_duplicates().reset_index(drop=True)
     unread: list[Unread] = []
-    for name, column in given.items():
-        values, problems = _one_each(key, cells[column], _shares)
-        facts = facts.merge(values.rename(GIVEN + name), on=IMAGE_KEY, how="left")
-        unread += problems
+    for prefix, columns in ((GIVEN, given), (GIVEN_ERROR, errors or {})):
+        for name, column in columns.items():
+            values, problems = _one_each(key, cells[column], _shares)
+            facts = facts.merge(values.rename(prefix + name), on=IMAGE_KEY, how="left")
+            unread += problems
     return facts, tuple(unread)
 
 

@@ -13,6 +13,7 @@ from semsim.metrics import MetricSpec
 from semsim.reporting.gallery import voters
 from semsim.reporting.notation import interval, number, p_value, reason
 
+_ZERO = 1e-9  # accuracies that differ by less are equal
 _NAMED = 3  # metrics named one by one; of more the rest is counted
 Said = tuple[str, bool]  # a piece of a sentence, and whether it stands out
 
@@ -45,7 +46,7 @@ def answer_of(analysis: Analysis) -> Answer:
     table = analysis.candidates.dropna(subset=["rho"])
     simulated = analysis.evidence.simulated
     beside = [*_who_voted(simulated), *_behind(analysis), *_ceiling_unknown(analysis)]
-    beside += _verdict(analysis, table)
+    beside += [*_verdict(analysis, table), *_within_originals(analysis)]
     if table.empty:
         return Answer(lead=(_nothing(analysis),), beside=tuple(beside))
     top = table[table["rho"] == table["rho"].max()]
@@ -180,6 +181,23 @@ def _on_these(analysis: Analysis) -> list[Said]:
     told = "so it would on others" if sure else f"whether it would on others, {models} cannot tell"
     tail = f" orders them best ({accuracy}; p {_equals(p)}); {told} (p {_equals(others)})."
     return [begin, (str(best["title"]), True), (tail, False)]
+
+
+def _within_originals(analysis: Analysis) -> list[str]:
+    """Name the metric that is best within originals where another is best over models."""
+    order = analysis.of_candidates(analysis.order).dropna(subset=["tied_accuracy"])
+    order = order[order["tied_accuracy"] > order["ties_alone"] + _ZERO]
+    if order.empty:
+        return []
+    best = order.iloc[int(order["tied_accuracy"].to_numpy().argmax())]
+    if best["band"] == 1:
+        return []
+    among = len(analysis.of_candidates(analysis.order).dropna(subset=["soft_accuracy"]))
+    found, alone = (number(best[name], 2) for name in ("tied_accuracy", "ties_alone"))
+    return [
+        f"Pictures of one original are ordered best by {best['title']} (pairwise accuracy {found}; "
+        f"calling all equal {alone}), which over models has rank {best['band']} of {among}."
+    ]
 
 
 def _p_of_the_next(analysis: Analysis, best: str, following: str) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from semsim.base.stats.verdict import response_by
 from semsim.base.words import counted
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn, marked_as_simulated
-from semsim.reporting.interval_figures import auc, forest, rules
+from semsim.reporting.interval_figures import auc, forest, order, rules
 from semsim.reporting.model_figures import heading, scatter, stability
 from semsim.reporting.notation import number
 from semsim.reporting.ranked_figure import ranked
@@ -172,6 +172,7 @@ def _cell(axes: "Axes", i: int, j: int, value: float, side: float) -> None:
 # Figures of a whole study, and figures of one metric.
 _OF_STUDY: dict[str, Callable[[Analysis], Drawn]] = {
     "forest": forest,
+    "order": order,
     "auc": auc,
     "rules": rules,
     "matrix": matrix,

@@ -28,6 +28,14 @@ _FOREST = [
     *("kind", "metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high"),
     *("tau", "tau_score_low", "tau_score_high", "interval_undefined", "undefined"),
 ]
+_ORDER = [
+    *("metric", "title", "band", "soft_accuracy", "tied_accuracy", "ties_alone"),
+    *("n_models", "n_originals", "undefined"),
+]
+_ORDERED = {  # columns of `_ORDER` that are drawn, and the names of their axes
+    "soft_accuracy": "Models: soft pairwise accuracy",
+    "tied_accuracy": "Within originals: pairwise accuracy",
+}
 _CHANCE = 0.5
 _WORDS = 36  # letters of a reason in a line: it ends before a high ceiling
 _BESIDE = 60.0  # mm that the texts on both sides of a panel need
@@ -63,6 +71,22 @@ def auc(analysis: Analysis) -> Drawn:
         ).rstrip(),
         frame=analysis.auc.reset_index(drop=True),
         paint=_paint_auc,
+    )
+
+
+def order(analysis: Analysis) -> Drawn:
+    """Draw accuracy over models and within originals side by side."""
+    return Drawn(
+        title="Ordering models is one task, ordering the pictures of one original another",
+        caption=(
+            "Left soft pairwise accuracy: how well each metric orders these models as people do, "
+            "over all originals. Right accuracy within originals: how well it orders the pictures "
+            "that several models made of one original; the dashed line is reached by calling all "
+            f"equal. Metrics are sorted by the left panel. {_models(analysis.order['n_models'])}, "
+            f"{counted(max([0, *analysis.order['n_originals']]), 'original')}."
+        ),
+        frame=analysis.order[_ORDER].reset_index(drop=True),
+        paint=_paint_order,
     )
 
 
@@ -198,6 +222,35 @@ def _paint_auc(frame: pd.DataFrame, width: float) -> "Figure":
     axes.axvline(_CHANCE, color=canvas.INK, lw=0.8)
     axes.set_xlim(max(0, low - 0.03), min(1.005, high + 0.03))
     canvas.label(axes, x="Area under the ROC curve (0.5 is chance)")
+    return figure
+
+
+def _paint_order(frame: pd.DataFrame, width: float) -> "Figure":
+    if frame["soft_accuracy"].isna().all():
+        return canvas.empty(width, "No metric orders two models that people have judged.")
+    stacked = width < canvas.NARROW
+    height = len(frame) * _ROW + _MARGIN
+    figure = canvas.blank(width, 2 * height if stacked else height)
+    shape = (2, 1) if stacked else (1, 2)
+    panels = figure.subplots(*shape, sharey=not stacked)
+    for axes, (column, name) in zip(panels, _ORDERED.items(), strict=True):
+        canvas.quiet(axes)
+        canvas.rows_axis(axes, [str(title) for title in frame["title"]], width=24)
+        axes.set_xlim(-0.03, 1.03)
+        canvas.label(axes, x=name)
+        for y, row in enumerate(frame.to_dict("records")):
+            found = row[column], np.nan, np.nan
+            canvas.estimate(axes, y, found, Bars(colour=canvas.METRIC))
+            if np.isnan(row[column]):
+                why = reason(row["undefined"]) or "people judged no single picture"
+                _reason(axes, y, _why_lines(why))
+            else:
+                canvas.beside(axes, y, _found(*found))
+    alone = frame["ties_alone"].max()
+    if not np.isnan(alone):
+        panels[1].axvline(alone, color=canvas.INK, lw=0.8, ls=(0, (4, 2)))
+    if not stacked:
+        panels[1].tick_params(labelleft=False)
     return figure
 
 

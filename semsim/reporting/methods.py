@@ -104,6 +104,8 @@ def sections(analysis: Analysis, origin: Origin) -> list[tuple[str, list[str]]]:
         asked=counted(evidence.votes_per_item, "vote was", "votes were"),
         some="" if seen == images else f"{seen:,} of ",
         ratings=evidence.ratings,
+        has_votes=evidence.has_votes,
+        errors=settings.headline in evidence.given_errors,
         score_title=analysis.score_title,
         rule=RULE,
         meanings=_meanings(analysis),

@@ -30,7 +30,7 @@ from semsim.reporting.tables import BACKBONES, Table, ranks, table
 from semsim.reporting.writing import TEMPLATES, html
 
 _GALLERY = 3  # entries each way
-_DRAWN = ("forest", "auc", "matrix")
+_DRAWN = ("forest", "order", "auc", "matrix")
 _SHOWN = (
     *("agreement", "order", "leads", "differences", "auc", "rules", "backbones", "models"),
     "ceiling",

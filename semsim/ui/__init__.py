@@ -45,6 +45,7 @@ class ScienceContext(LabContext):
         voted: Ids of the studies with votes, the one first that a page about votes opens with.
         labels, votes: A study's tables by its id, one row a reconstruction and one row a vote.
         in_hand: The id of the study that a request is about, "" for none.
+        chosen: Likewise, and "" where the request names none.
         framed: A plain page of the studio, of its title and its HTML.
         built_in: Folders of the sets that came with the product.
         used_by: Names of the studies that asked people about the set in a folder.
@@ -56,6 +57,7 @@ class ScienceContext(LabContext):
     votes: Callable[[str], pd.DataFrame]
     voted: Callable[[], list[str]] = list
     in_hand: Callable[[Any], str] = lambda request: ""
+    chosen: Callable[[Any], str] = lambda request: ""
     framed: Callable[[str, str], str] = lambda title, body: body
     built_in: tuple[Path, ...] = ()
     used_by: Callable[[Path], list[str]] = lambda folder: []

@@ -6,16 +6,25 @@ holds all choices, so that it can be kept, sent, and opened without the script.
 
 from collections.abc import Callable
 from dataclasses import replace
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, HTMLResponse
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from semsim.base.errors import SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.storage.places import files_of
 from semsim.ui import ScienceContext, compare_solid, compare_tabs, compare_view
 from semsim.ui.answers import said
-from semsim.ui.compare_data import REFERENCES, USUAL_REFERENCE, Comparison, find_study, held, opened
+from semsim.ui.compare_data import (
+    REFERENCES,
+    USUAL_REFERENCE,
+    Comparison,
+    find_study,
+    held,
+    is_import,
+    opened,
+)
 from semsim.ui.compare_files import (
     make_files,
     missing_weights,
@@ -48,7 +57,10 @@ def router(context: ScienceContext) -> APIRouter:
     """The page, its parts, its script, and what it lets run."""
     routes = APIRouter(include_in_schema=False)
 
-    def framed(request: Request) -> HTMLResponse:
+    def framed(request: Request) -> Response:
+        first = "" if context.chosen(request) else _first(context, request)
+        if first:
+            return RedirectResponse("?" + urlencode({**request.query_params, "study": first}))
         drawn = HTML.page(body(context, _of_request(context, request)))
         return HTMLResponse(context.framed(TITLE, drawn))
 
@@ -120,6 +132,12 @@ def _answered(
     clean = held(context, replace(comparison.view, reference=USUAL_REFERENCE))
     found = clean if clean.analysis.specs else comparison
     return found, replace(asked, reference=found.view.reference)
+
+
+def _first(context: ScienceContext, request: Request) -> str:
+    """Return the id of the import that the page opens with where no study is chosen; else ""."""
+    study = None if request.query_params.get("study") else find_study(context, None)
+    return study.id if study is not None and is_import(study.id) else ""
 
 
 def _of_request(context: ScienceContext, request: Request) -> Asked:

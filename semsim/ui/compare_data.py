@@ -12,7 +12,7 @@ import pandas as pd
 
 from semsim.base.columns import MODEL_KEY
 from semsim.base.errors import DataError
-from semsim.base.sets.imports import list_imports
+from semsim.base.sets.imports import Listed, list_imports
 from semsim.base.stats.analysis import Analysis, AnalysisSettings
 from semsim.base.stats.evidence import model_key
 from semsim.base.stats.verdict import recognised_by, response_by, verdict
@@ -158,17 +158,19 @@ class Comparison:
 
 def studies_of(context: ScienceContext) -> list[StudyChoice]:
     """Studies of the store, newest first, then imported ones."""
-    return [*context.studies(), *_imported_choices(context.data / "imports")]
+    return [*context.studies(), *_imported_choices(context)]
 
 
 def find_study(context: ScienceContext, wanted: str | None) -> StudyChoice | None:
-    """The study with this id or, as in links from a training, this name; else one with votes.
+    """The study with this id or, as in links from a training, this name; else one of people.
 
-    An imported study has votes, too; without any votes it is the newest.
+    Own studies come before imported ones, programs' votes after those, and without any votes it is
+    the newest.
     """
     studies = studies_of(context)
-    imported = [study.id for study in studies if is_import(study.id)]
-    for name in (wanted, *context.voted(), *imported):
+    voted = {*context.voted(), *(study.id for study in studies if is_import(study.id))}
+    order = sorted(studies, key=lambda one: (one.simulated, is_import(one.id)))
+    for name in (wanted, *(one.id for one in order if one.id in voted)):
         for study in studies:
             if name in (study.id, study.name):
                 return study
@@ -237,7 +239,8 @@ def _exactly(context: ScienceContext, study_id: str) -> StudyChoice:
 
 def _collected(context: ScienceContext, study: StudyChoice) -> StudyTables:
     if is_import(study.id):
-        return imported_tables(context.data / "imports" / study.id.removeprefix(_IMPORT))
+        name = study.id.removeprefix(_IMPORT)
+        return imported_tables(next(one for one in _imports(context) if one.name == name))
     return StudyTables(
         votes=context.votes(study.id),
         labels=context.labels(study.id),
@@ -371,7 +374,12 @@ def rows_of_model(table: pd.DataFrame, key: str) -> pd.DataFrame:
     return table[chosen]
 
 
-def _imported_choices(root: Path) -> list[StudyChoice]:
+def _imports(context: ScienceContext) -> Mapping[Path, Listed]:
+    """Return the imports, those that came with the product last."""
+    return list_imports(context.data / "imports", *(one / "people" for one in context.built_in))
+
+
+def _imported_choices(context: ScienceContext) -> list[StudyChoice]:
     return [
         StudyChoice(
             id=_IMPORT + folder.name,
@@ -379,7 +387,7 @@ def _imported_choices(root: Path) -> list[StudyChoice]:
             simulated=bool(found.record.get("simulated")),  # nothing is known of a broken one
             headline=str(found.record["headline"]),
         )
-        for folder, found in list_imports(root).items()
+        for folder, found in _imports(context).items()
     ]
 
 

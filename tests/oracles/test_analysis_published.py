@@ -48,7 +48,10 @@ def tables(released):
         images.assign(metric="psnr", value=released["psnr"]),
         images.assign(metric="mse", value=released["mse_uint8"] / 255**2),
     ]
-    labels = images.assign(**{"human:released": released["released_recognizable"]})
+    labels = images.assign(
+        architecture=released["model"].str.split("_").str[0],
+        **{"human:released": released["released_recognizable"]},
+    )
     return pd.concat(votes), pd.concat(scores), labels
 
 

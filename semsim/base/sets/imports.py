@@ -4,6 +4,7 @@
 <tables>/votes.parquet     as a study exports them
 <tables>/labels.parquet    likewise, and `human:<name>` for labels that came with the data
 <tables>/scores.parquet    where scores came with the data
+<tables>/people.parquet    where shares of single people did, columns `SHARE_COLUMNS`
 <sets>/<model>/            one reconstruction set a model
 <sets>/import.json
 <pictures>/[<split>/]<class>/   pictures that are still to be attacked, as they came
@@ -60,6 +61,7 @@ class Imported:
     Attributes:
         votes, labels, scores: As a study exports them, see `semsim.importers.human_tables`; labels
             have no columns of paths where no images came with them; scores is None where none did.
+        people: Shares of single people, columns `SHARE_COLUMNS`; None where none came.
         record: What import.json says.
     """
 
@@ -68,6 +70,7 @@ class Imported:
     labels: pd.DataFrame
     scores: pd.DataFrame | None
     record: Mapping[str, Any]
+    people: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,14 +101,19 @@ def read_import(folder: Path) -> Imported:
     """
     folder = Path(folder)
     record = read_import_record(folder, _FILES)
-    scores = folder / "scores.parquet"
+    scores, people = (_read_if_there(folder / f"{name}.parquet") for name in ("scores", "people"))
     return Imported(
         name=str(record["name"]),
         votes=_read_table(folder / "votes.parquet"),
         labels=_with_pictures_here(_read_table(folder / "labels.parquet"), folder),
-        scores=_read_table(scores) if scores.exists() else None,
+        scores=scores,
+        people=people,
         record=record,
     )
+
+
+def _read_if_there(path: Path) -> pd.DataFrame | None:
+    return _read_table(path) if path.exists() else None
 
 
 def _with_pictures_here(labels: pd.DataFrame, folder: Path) -> pd.DataFrame:
@@ -124,38 +132,43 @@ def _with_pictures_here(labels: pd.DataFrame, folder: Path) -> pd.DataFrame:
     return labels.assign(**found)
 
 
-def imported_votes(root: Path, folder: str) -> tuple[str, pd.DataFrame, int]:
-    """Return name and votes of the import in `folder` of `root`, and a number of their state.
+def imported_votes(folder: str, *roots: Path) -> tuple[str, pd.DataFrame, int]:
+    """Return name and votes of the import in `folder` of `roots`, and a number of their state.
 
-    Raises `DataError` for a name that is none of a folder in `root`, or a broken import.
+    Raises `DataError` for a name that is none of a folder in `roots`, or a broken import.
     """
-    if folder not in import_names(root):
-        raise DataError(f"There is no import {folder!r} in {root}, or it cannot be read.")
-    found = read_import(root / folder)
-    return found.name, found.votes, (root / folder / _TABLES[0]).stat().st_mtime_ns
+    places = {path.name: path for path, one in list_imports(*roots).items() if not one.problem}
+    if folder not in places:
+        raise DataError(f"There is no import {folder!r} in {roots[0]}, or it cannot be read.")
+    found = read_import(places[folder])
+    return found.name, found.votes, (places[folder] / _TABLES[0]).stat().st_mtime_ns
 
 
-def import_names(root: Path) -> dict[str, tuple[str, str]]:
-    """Name of every import in the folder `root` and what it `holds`, by folder; no broken ones."""
-    found = list_imports(root).items()
+def import_names(*roots: Path) -> dict[str, tuple[str, str]]:
+    """Return the name of every import in `roots` and what it `holds`, by folder; no broken ones."""
+    found = list_imports(*roots).items()
     return {path.name: (one.name, one.holds) for path, one in found if not one.problem}
 
 
-def list_imports(root: Path) -> dict[Path, Listed]:
-    """Every import in the folder `root`, in order of name; broken ones too, with the reason.
+def list_imports(*roots: Path) -> dict[Path, Listed]:
+    """Every import in the folders `roots`, in order of name; broken ones too, with the reason.
 
-    Tables are not opened. A hidden folder is an import under way, or one that was cut off.
+    Of several of one name that of the first root counts. Tables are not opened. A hidden folder is
+    an import under way, or one that was cut off.
     """
-    return _list(root, _FILES)
+    found: dict[str, Path] = {}
+    for root in roots:
+        found = {**{path.name: path for path in _folders(root)}, **found}
+    return {path: _listed(path, _FILES) for path in found.values()}
 
 
 def list_pictures(data: Path) -> dict[Path, Listed]:
     """Everything in the data folder that was brought in to be attacked, as `list_imports` does."""
-    return _list(data / "pictures", (RECORD,))
+    return {folder: _listed(folder, (RECORD,)) for folder in _folders(data / "pictures")}
 
 
-def _list(root: Path, needed: Sequence[str]) -> dict[Path, Listed]:
-    return {folder: _listed(folder, needed) for folder in shown(root) if folder.is_dir()}
+def _folders(root: Path) -> list[Path]:
+    return [folder for folder in shown(root) if folder.is_dir()]
 
 
 def _listed(folder: Path, needed: Sequence[str]) -> Listed:

@@ -27,6 +27,7 @@ from semsim.base.stats.intervals import FEWEST, share_ends, student, too_few
 from semsim.base.stats.measures import (
     PEOPLE,
     Measure,
+    People,
     both_have,
     metric_measure,
     people_measure,
@@ -321,7 +322,7 @@ def rule_table(specs: Sequence[MetricSpec], evidence: Evidence, layout: Layout) 
     nothing = resample(layout, bootstraps=0, permutations=0, seed=0)
     for rule in rules_of(evidence):
         score = judged(evidence, rule)
-        people = people_measure(score.values, layout, nothing)
+        people = people_measure(People(scores=score.values), layout, nothing)
         counted = int((~np.isnan(score.values)).sum())
         for spec in specs:
             metric = metric_measure(spec, evidence, score.values, layout, nothing)
@@ -350,9 +351,11 @@ def backbone_table(people: Measure, metrics: list[Measure], backbones: list[str]
     """The agreement without the models of one backbone: columns `BACKBONE_COLUMNS`.
 
     Args:
-        backbones: (M,) names, one a model. Empty where all models have the same one.
+        backbones: (M,) names, one a model; "" where it is not known. Empty where all models have
+            the same one.
     """
-    names = sorted(set(backbones)) if len(set(backbones)) > 1 else []
+    known = sorted({*backbones} - {""})
+    names = known if len({*backbones}) > 1 else []
     rows = [
         {**_pair(people, metric, without=np.array(backbones) == name), "left_out": name}
         for metric in metrics

@@ -20,11 +20,11 @@ from semsim.base.stats.agreement import (
     rule_table,
     stability_table,
 )
-from semsim.base.stats.ceiling import Ceiling, human_ceiling
+from semsim.base.stats.ceiling import Ceiling, ceiling_of_shares, human_ceiling
 from semsim.base.stats.correlation import FEW_MODELS
 from semsim.base.stats.evidence import Evidence
 from semsim.base.stats.grouping import Layout, layout_of
-from semsim.base.stats.measures import Measure, metric_measure, people_measure
+from semsim.base.stats.measures import Measure, People, metric_measure, people_measure
 from semsim.base.stats.pairwise_accuracy import ordering_tables
 from semsim.base.stats.resampling import resample
 from semsim.base.stats.roc import auc_table
@@ -134,16 +134,21 @@ def analyse(
     layout = layout_of(evidence.images)
     labels, backbones = layout.models["label"].tolist(), layout.models["backbone"].tolist()
     drawn = resample(layout, settings.bootstraps, settings.permutations, settings.seed)
-    people = people_measure(human, layout, drawn)
+    said = People.of(evidence, settings.headline, layout)
+    people = people_measure(said, layout, drawn)
     metrics = [metric_measure(spec, evidence, human, layout, drawn) for spec in scored]
     stages: dict[str, Callable[[], Any]] = {
         "models": lambda: model_table(people, metrics, human, layout),
         "agreement": lambda: agreement_table(people, metrics, labels, drawn),
-        "ceiling": lambda: human_ceiling(response, layout, drawn),
+        "ceiling": lambda: (
+            human_ceiling(response, layout, drawn)
+            if evidence.people is None
+            else ceiling_of_shares(evidence.people, layout, drawn)
+        ),
         "backbones": lambda: backbone_table(people, metrics, backbones),
         "differences": lambda: difference_table(people, metrics),
-        "pairs of models": lambda: ordering_tables(scored, evidence, human, layout, drawn),
-        "auc": lambda: auc_table(scored, evidence, sides, layout),
+        "pairs of models": lambda: ordering_tables(scored, evidence, said, layout, drawn),
+        "auc": lambda: auc_table(scored, evidence, sides, layout, said.no_pictures),
         "rules": lambda: rule_table(scored, evidence, layout),
         "stability": lambda: stability_table([people, *metrics], layout),
         "disagreement": lambda: disagreement_table(scored, evidence, response.means),
@@ -198,7 +203,8 @@ def _of_votes(evidence: Evidence, settings: AnalysisSettings) -> list[str]:
 
 def _of_models(layout: Layout) -> list[str]:
     notes = []
-    n, backbones = layout.n_models, layout.models["backbone"].nunique()
+    n, known = layout.n_models, layout.models["backbone"]
+    backbones = 0 if known.eq("").any() else known.nunique()
     if n < FEW_MODELS:
         notes.append(
             f"Only {counted(n, 'model')}: with fewer than {FEW_MODELS} a rank correlation can "

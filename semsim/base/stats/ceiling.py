@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from semsim.base.columns import SCORE_COLUMNS
+from semsim.base.columns import MODEL_KEY, SCORE_COLUMNS
 from semsim.base.stats.correlation import (
     RankAgreement,
     bonett_wright,
@@ -23,6 +23,7 @@ from semsim.base.stats.votes import SparseVotes
 from semsim.base.words import counted
 
 MOST_SPLITS = 100
+NO_VOTES = "the source has no single votes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,8 @@ def human_ceiling(recognised: SparseVotes, layout: Layout, resamples: Resamples)
             study, so they are rather too wide.
     """
     annotators = recognised.shape[1]
+    if not annotators:
+        return Ceiling(undefined=NO_VOTES)
     if annotators < 2:
         return Ceiling(
             n_annotators=annotators,
@@ -93,6 +96,18 @@ def human_ceiling(recognised: SparseVotes, layout: Layout, resamples: Resamples)
         tau_high=tau_ends[1],
         interval_undefined=too_few(n_models, "model"),
     )
+
+
+def ceiling_of_shares(people: SparseVotes, layout: Layout, resamples: Resamples) -> Ceiling:
+    """Return the ceiling from shares of single people, as `Evidence.people`; see `human_ceiling`.
+
+    Args:
+        people: One share a person and model.
+        layout: Of the study.
+        resamples: Source of splits where there are too many.
+    """
+    models = layout.models[MODEL_KEY].assign(image_id="all")
+    return human_ceiling(people, layout_of(models), resamples)
 
 
 def ceiling_of_votes(votes: pd.DataFrame) -> Ceiling:

@@ -1,7 +1,7 @@
 """Answers of people and values of metrics for the same reconstructions, as arrays in step."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,13 @@ import pandas as pd
 
 from semsim.base.alike import NONE, alike, partners
 from semsim.base.columns import (
+    ARCHITECTURE,
     IMAGE_KEY,
     MODEL_KEY,
     ORIGINAL_ANSWER,
     RATED,
     SCORE_COLUMNS,
+    SHARE_COLUMNS,
     TARGET_COLUMNS,
 )
 from semsim.base.errors import DataError
@@ -23,6 +25,7 @@ from semsim.base.table_files import MISSING, check_columns, truth
 from semsim.base.words import agreeing, counted
 
 GIVEN = "human:"  # begins the columns of labels that came with the data
+GIVEN_ERROR = "human_error:"  # begins the columns of their standard errors
 NONE_ANSWER = NONE
 _VOTE_COLUMNS = (*IMAGE_KEY, "annotator", "answer", "recognised")
 _FILES = ("original", "reconstruction", "attacked")
@@ -66,6 +69,10 @@ class Evidence:
         none: Of every counted vote, 1 where the answer was "none", else 0.
         votes_per_item: K, the votes each reconstruction is to get.
         given: Labels that came with the data, by name, each (R,) float64 in [0, 1] or NaN.
+        given_errors: Standard errors of those labels that have some, by name, each (R,) float64,
+            0 or more, or NaN.
+        people: Shares of single people, one a person and model, models in order of their key; None
+            where the source has none.
         scores: By name of a metric of images, (R,) float64, NaN where there is none.
         set_scores: By name of a metric of sets, one row a model: dataset, attack, model, value.
         notes: What was found on one side only, and what had to be supposed.
@@ -87,6 +94,13 @@ class Evidence:
     notes: tuple[str, ...] = ()
     ratings: Ratings | None = None
     as_named: SparseVotes | None = None
+    given_errors: Mapping[str, np.ndarray] = field(default_factory=dict)
+    people: SparseVotes | None = None
+
+    @property
+    def has_votes(self) -> bool:
+        """True where single votes are known; a source may publish shares alone."""
+        return len(self.recognised) > 0
 
     @property
     def response(self) -> SparseVotes:
@@ -114,6 +128,7 @@ def gather(
     specs: Iterable[MetricSpec],
     *,
     labels: pd.DataFrame | None = None,
+    people: pd.DataFrame | None = None,
     name: str | None = None,
 ) -> Evidence:
     """Bring votes, scores and labels of one study in step; the order of their rows is no matter.
@@ -126,7 +141,9 @@ def gather(
         scores: Dataset, attack, model, metric, image_id (missing for a metric of sets), value.
         specs: Of the metrics wanted; scores of others are left out, and a note says so.
         labels: One row a reconstruction, also such as no annotator has voted on; its columns
-            `human:<name>` are labels that came with the data, true, false or a share, or missing.
+            `human:<name>` are labels that came with the data, true, false or a share, or missing;
+            `human_error:<name>` are their standard errors.
+        people: Shares of single people, columns `SHARE_COLUMNS`.
         name: Of the study, where it is not to be read from the tables.
 
     Raises:
@@ -150,6 +167,8 @@ def gather(
         none=recognised.of((_alike(counted["answer"]) == NONE_ANSWER).to_numpy()[order]),
         votes_per_item=k,
         given={} if known is None else _given(known, places),
+        given_errors={} if known is None else _given(known, places, GIVEN_ERROR),
+        people=None if people is None else _shares_of_people(people, images),
         scores=of_images,
         set_scores=of_sets,
         notes=(*supposed, *repeated, *notes),
@@ -278,8 +297,8 @@ def _images(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:
         raise DataError("No counted vote on a reconstruction, and no labels: nothing to compare.")
     if labels is not None:
         _refuse_twice(labels, IMAGE_KEY, "labels")
-        files = labels[[*IMAGE_KEY, *(one for one in (*_FILES, *TARGET_COLUMNS) if one in labels)]]
-        table = table.merge(files, on=IMAGE_KEY, how="left")
+        more = [one for one in (*_FILES, *TARGET_COLUMNS, ARCHITECTURE) if one in labels]
+        table = table.merge(labels[[*IMAGE_KEY, *more]], on=IMAGE_KEY, how="left")
     return table.reset_index(drop=True)
 
 
@@ -350,11 +369,31 @@ def stated(tables: list[pd.DataFrame], column: str, otherwise: Any) -> Any:
     return values[0] if len(values) else otherwise
 
 
-def _given(labels: pd.DataFrame, places: pd.MultiIndex) -> dict[str, np.ndarray]:
-    """The labels that came with the data, by name, each (R,)."""
+def _shares_of_people(table: pd.DataFrame, images: pd.DataFrame) -> SparseVotes:
+    """Return shares of single people for the models of `images`; those of others are left out."""
+    check_columns(table, SHARE_COLUMNS, "The table of people", DataError)
+    known = keyed(table, [*MODEL_KEY, "annotator"], "people")
+    _refuse_twice(known, [*MODEL_KEY, "annotator"], "shares of people")
+    models = images[MODEL_KEY].drop_duplicates().sort_values(MODEL_KEY)
+    place = pd.MultiIndex.from_frame(models).get_indexer(pd.MultiIndex.from_frame(known[MODEL_KEY]))
+    who, names = pd.factorize(known["annotator"], sort=True)
+    order = np.lexsort((who, place))
+    order = order[place[order] >= 0]
+    return SparseVotes(
+        image=place[order],
+        annotator=who[order],
+        values=known["share"].to_numpy(dtype=np.float64)[order],
+        shape=(len(models), len(names)),
+    )
+
+
+def _given(
+    labels: pd.DataFrame, places: pd.MultiIndex, prefix: str = GIVEN
+) -> dict[str, np.ndarray]:
+    """Return the labels that came with the data, or their errors, by name, each (R,)."""
     rows = places.get_indexer(pd.MultiIndex.from_frame(labels[IMAGE_KEY]))
     given = {}
-    for column in (str(column) for column in labels if str(column).startswith(GIVEN)):
+    for column in (str(column) for column in labels if str(column).startswith(prefix)):
         values = np.full(len(places), np.nan)
         try:
             cells = labels[column].astype("object").map(_share, na_action="ignore")
@@ -363,7 +402,7 @@ def _given(labels: pd.DataFrame, places: pd.MultiIndex) -> dict[str, np.ndarray]
             raise DataError(f"Labels: {column} must be true, false or a number; {error}.") from None
         if (values < 0).any() or (values > 1).any():
             raise DataError(f"Labels: {column} must lie in [0, 1].")
-        given[column.removeprefix(GIVEN)] = values
+        given[column.removeprefix(prefix)] = values
     return given
 
 

@@ -7,7 +7,7 @@ from functools import cache, cached_property
 import numpy as np
 import pandas as pd
 
-from semsim.base.columns import MODEL_KEY, TARGET_COLUMNS
+from semsim.base.columns import ARCHITECTURE, MODEL_KEY, TARGET_COLUMNS
 from semsim.base.stats.evidence import model_key, short_labels
 from semsim.base.stats.intervals import left_out
 
@@ -19,8 +19,8 @@ class Layout:
     """R reconstructions of O originals by M models.
 
     Attributes:
-        models: M rows in order of their key: dataset, attack, model, label, model_key, backbone and
-            `TARGET_COLUMNS`, missing where not known.
+        models: M rows in order of their key: dataset, attack, model, label, model_key, backbone
+            ("" where nothing states it) and `TARGET_COLUMNS`, missing where not known.
         model, original: (R,) int, the row of `models` and the number of the original.
         dataset: (O,) int, the data set of each original; an original is a (dataset, image_id).
     """
@@ -71,8 +71,8 @@ def layout_of(images: pd.DataFrame) -> Layout:
     labels = short_labels(images)
     models["model_key"] = [model_key(row) for _, row in models.iterrows()]
     models["label"] = models["model_key"].map(labels)
-    models["backbone"] = [architecture for architecture, _ in named_in(models)]
     known = images.drop_duplicates(MODEL_KEY).sort_values(MODEL_KEY, ignore_index=True)
+    models["backbone"] = _backbones(models, known)
     for name in TARGET_COLUMNS:
         models[name] = known.get(name, np.nan)
     by_original = images.groupby(["dataset", "image_id"], sort=True)
@@ -84,6 +84,16 @@ def layout_of(images: pd.DataFrame) -> Layout:
         original=original,
         dataset=pd.factorize(datasets)[0],
     )
+
+
+def _backbones(models: pd.DataFrame, known: pd.DataFrame) -> list[str]:
+    """Return the network of each model: as its source states it, or as a campaign names it."""
+    stated = known.get(ARCHITECTURE, pd.Series("", known.index)).fillna("").astype(str)
+    by_name = [
+        name if "/" in model else ""
+        for model, (name, _) in zip(models["model"], named_in(models), strict=True)
+    ]
+    return [said or name for said, name in zip(stated, by_name, strict=True)]
 
 
 def named_in(models: pd.DataFrame) -> list[tuple[str, str]]:

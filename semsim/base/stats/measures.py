@@ -1,7 +1,7 @@
 """People and metrics as what ranks models: one value a model, its error and its bootstrap."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,8 +11,54 @@ from semsim.base.stats.evidence import Evidence
 from semsim.base.stats.grouping import Layout, model_means
 from semsim.base.stats.intervals import error
 from semsim.base.stats.resampling import Resamples
+from semsim.base.stats.verdict import human_score
 
 PEOPLE = "people"
+OF_MODELS = "people's shares are of models, not of single pictures"
+
+
+@dataclass(frozen=True, kw_only=True)
+class People:
+    """Human score of a study: what models are ranked by.
+
+    Attributes:
+        scores: (R,) in [0, 1], NaN where people have not decided.
+        errors: (M,), or (1,) for all, standard error of each model's mean over people, 0 where the
+            source states none. That of votes is in the spread over originals.
+        of_models: Scores are shares of whole models, the same for all pictures of one.
+    """
+
+    scores: np.ndarray
+    errors: np.ndarray = field(default_factory=lambda: np.zeros(1))
+    of_models: bool = False
+
+    @classmethod
+    def of(cls, evidence: Evidence, rule: str, layout: Layout) -> "People":
+        """Return the human score `rule` of a study; raises as `human_score`."""
+        scores = human_score(evidence, rule)
+        of_models = rule in evidence.given and not evidence.has_votes and _by_model(scores, layout)
+        each = np.nan_to_num(evidence.given_errors.get(rule, np.zeros(len(scores))))
+        if of_models:
+            errors = np.nan_to_num(model_means(layout, each, layout.left_out[:1])[0])
+        else:
+            squares = np.bincount(layout.model, each**2, layout.n_models)
+            errors = np.sqrt(squares) / np.maximum(layout.counts(~np.isnan(scores)), 1)
+        return cls(scores=scores, errors=errors, of_models=of_models)
+
+    @property
+    def no_pictures(self) -> str | None:
+        """Reason for which they judge no single picture, or None."""
+        return OF_MODELS if self.of_models else None
+
+
+def _by_model(scores: np.ndarray, layout: Layout) -> bool:
+    """Return whether each model's scores are one share, though some have several pictures."""
+    table = layout.table(scores)
+    known = ~np.isnan(table)
+    lowest = np.where(known, table, np.inf).min(axis=1)
+    highest = np.where(known, table, -np.inf).max(axis=1)
+    several = (known.sum(axis=1) > 1).any()
+    return bool(several and (lowest >= highest).all() and ((lowest > 0) & (lowest < 1)).any())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,13 +100,17 @@ class Measure:
         return self.sign * self.resampled
 
 
-def people_measure(human: np.ndarray, layout: Layout, resamples: Resamples) -> Measure:
-    """A human score, (R,), as a measure.
+def people_measure(people: People, layout: Layout, resamples: Resamples) -> Measure:
+    """Return a human score as a measure.
 
     A resample draws originals with the scores their images have: the annotators stay the same, and
-    what Dawid-Skene thinks of them is not estimated again.
+    what Dawid-Skene thinks of them is not estimated again. Where the source states standard errors,
+    a resample draws each model's mean from a normal distribution of that width, too.
     """
-    means, resampled, errors, units = _means(human, layout, resamples)
+    means, resampled, errors, units = _means(people.scores, layout, resamples)
+    if people.errors.any():
+        resampled = np.clip(resampled + people.errors * resamples.people(), 0, 1)
+        errors = np.hypot(errors, people.errors)
     return Measure(
         name=PEOPLE,
         title="People",

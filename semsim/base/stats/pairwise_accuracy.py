@@ -17,9 +17,11 @@ from semsim.base.metric_spec import MetricSpec, is_control
 from semsim.base.stats.agreement import best_first, holm
 from semsim.base.stats.evidence import Evidence
 from semsim.base.stats.grouping import Layout
+from semsim.base.stats.measures import People
 from semsim.base.stats.resampling import Resamples
 
 LEVEL = 0.05  # p below which a metric is behind another
+FEWEST = 2  # originals whose signs can be flipped
 MOST = 1000  # originals, or groups of them, whose signs are flipped and scores swapped
 # One row a metric. `band` is its rank, shared by those that the best of a band does not beat; 0 of
 # those that lead nothing. `ties_alone` is the tied accuracy of calling all models equal.
@@ -34,7 +36,9 @@ LEAD_COLUMNS = (
     *("p", "p_holm", "p_models", "undefined"),
 )
 OF_SETS = "it judges whole sets, no single picture"
+FEW_ORIGINALS = "one original, whose sign alone can be flipped"
 NO_PAIR = "people and it have no original in common that two models share"
+_WITHIN = ("tied_accuracy", "epsilon", "ties_alone")  # of single pictures
 _ZERO = 1e-12  # sums that are added in another order differ by less
 
 
@@ -124,6 +128,31 @@ def lead_p(pairs: np.ndarray, flips: np.ndarray) -> np.ndarray:
     known = np.nan_to_num(pairs)
     gap = flips @ known.T - known.sum(axis=1)
     p = np.mean(gap > _ZERO, axis=0) + np.mean(np.abs(gap) <= _ZERO, axis=0) / 2
+    return np.where(np.isnan(pairs).all(axis=1), np.nan, p)
+
+
+def people_lead_p(people: People, layout: Layout, flips: np.ndarray) -> np.ndarray:
+    """Test whether people put the first model of each pair ahead.
+
+    By the standard errors of shares of whole models where the source states them, else as `lead_p`.
+
+    Args:
+        people: Human score.
+        layout: Model and original of each image.
+        flips: (B, O), as from `sign_flips`.
+
+    Returns:
+        (P,), as of `lead_p`.
+    """
+    pairs = differences(in_groups(layout.table(people.scores)))
+    if not (people.of_models and people.errors.any()):
+        return lead_p(pairs, flips)
+    first, second = np.triu_indices(layout.n_models, 1)
+    shares = layout.table(people.scores)
+    gap = np.nanmean(shares, axis=1)[first] - np.nanmean(shares, axis=1)[second]
+    width = np.hypot(people.errors[first], people.errors[second])
+    exact = np.select([gap > 0, gap < 0], [np.inf, -np.inf], 0.0)
+    p = ndtr(-np.divide(gap, width, out=exact, where=width > 0))
     return np.where(np.isnan(pairs).all(axis=1), np.nan, p)
 
 
@@ -338,7 +367,7 @@ def _mean(values: np.ndarray) -> float:
 def ordering_tables(
     specs: Sequence[MetricSpec],
     evidence: Evidence,
-    human: np.ndarray,
+    said: People,
     layout: Layout,
     resamples: Resamples,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -347,31 +376,30 @@ def ordering_tables(
     Args:
         specs: Metrics, in the order of the tables.
         evidence: Scores of the metrics.
-        human: (R,) scores of people, NaN where they have not decided; a metric counts on the
-            images on which they have.
+        said: Human score; a metric counts on the images on which people have decided.
         layout: Model and original of each image.
         resamples: How many flips and swaps, and their source.
 
     Returns:
         A row a metric, columns `ORDER_COLUMNS`, the best first; a row a pair, `LEAD_COLUMNS`.
     """
-    people = layout.table(human)
+    people = layout.table(said.scores)
     values = {
         spec.name: spec.sign
-        * layout.table(np.where(np.isnan(human), np.nan, evidence.scores[spec.name]))
+        * layout.table(np.where(np.isnan(said.scores), np.nan, evidence.scores[spec.name]))
         for spec in specs
         if spec.per_image
     }
     groups = {name: in_groups(one) for name, one in values.items()}
-    of_people = in_groups(people)
-    flips = sign_flips(of_people.shape[1], resamples.n, resamples.flips())
-    p_of_people = lead_p(differences(of_people), flips)
+    flips = sign_flips(min(people.shape[1], MOST), resamples.n, resamples.flips())
+    p_of_people = people_lead_p(said, layout, flips)
     rows = []
     for spec in specs:
         row = _order_row(spec, people, values.get(spec.name))
         if "undefined" not in row:
             p_of_metric = lead_p(differences(groups[spec.name]), flips)
             row["soft_accuracy"] = soft_accuracy(p_of_people, p_of_metric)
+            row |= dict.fromkeys(_WITHIN, np.nan) if said.of_models else {}
         rows.append(row)
     order = pd.DataFrame(rows).reindex(columns=list(ORDER_COLUMNS))
     leading = order["mark"].eq("") & ~order["metric"].map(is_control).astype(bool)
@@ -403,8 +431,8 @@ def _order_row(spec: MetricSpec, people: np.ndarray, metric: np.ndarray | None) 
         return {**row, "undefined": OF_SETS, "n_models": 0, "n_originals": 0}
     n_models, n_originals = _in_common(people, metric)
     row |= {"n_models": n_models, "n_originals": n_originals}
-    if not n_originals:
-        return {**row, "undefined": NO_PAIR}
+    if n_originals < FEWEST:
+        return {**row, "undefined": FEW_ORIGINALS if n_originals else NO_PAIR}
     tied = tied_accuracy(people, metric)
     return {
         **row,
@@ -428,7 +456,8 @@ def _lead_row(
         return {**row, "undefined": OF_SETS}
     n_models, n_originals = _in_common(people, values[first.name], values[second.name])
     row |= {"n_models": n_models, "n_originals": n_originals}
-    return row if n_originals else {**row, "undefined": NO_PAIR}
+    few = FEW_ORIGINALS if n_originals else NO_PAIR
+    return row if n_originals >= FEWEST else {**row, "undefined": few}
 
 
 def _lead_tests(

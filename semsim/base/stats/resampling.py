@@ -11,9 +11,8 @@ _LEVEL = (2.5, 97.5)  # per cent: the ends of a 95 % interval
 _FEWEST_DISTINCT = 3
 _HALF = 0.5  # of the resamples, at least, have a number
 FEWEST_BOOTSTRAPPED = 8  # models: with fewer the bootstrap over models covers less than 93 %
-_ORIGINALS, _MODELS, _SHUFFLES, _SPLITS, _FLIPS, _SWAPS = range(
-    6
-)  # streams of random numbers, one a purpose
+# Streams of random numbers, one a purpose.
+_ORIGINALS, _MODELS, _SHUFFLES, _SPLITS, _FLIPS, _SWAPS, _PEOPLE = range(7)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +53,10 @@ class Resamples:
     def flips(self) -> np.random.Generator:
         """Return the generator of signs by which the models of a pair are compared."""
         return _stream(self.seed, _FLIPS)
+
+    def people(self) -> np.ndarray:
+        """(B, M) standard normal numbers: errors of people's shares."""
+        return _stream(self.seed, _PEOPLE).standard_normal(self.models.shape)
 
     def swaps(self) -> np.random.Generator:
         """Return the generator of swaps by which two metrics are compared, the same for all."""

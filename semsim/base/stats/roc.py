@@ -73,6 +73,7 @@ def auc_table(
     evidence: Evidence,
     human: np.ndarray,
     layout: Layout,
+    no_pictures: str | None = None,
 ) -> pd.DataFrame:
     """ROC-AUC of every metric of images: one row a metric and scope, columns `AUC_COLUMNS`.
 
@@ -84,14 +85,18 @@ def auc_table(
             over the originals that have the rarer kind. The scope to go by comes first, see
             `scopes_by`. Of ratings the pooled rows also have Spearman's ρ with the mean rating, in
             `RHO_COLUMNS`.
+        no_pictures: Why people judged no single picture: the reason of every row without a number.
     """
+    if no_pictures:
+        human = np.full(len(human), np.nan)
     rated = None if evidence.ratings is None else evidence.response.means
     rows = partial(_of_metric, evidence=evidence, human=human, rated=rated, layout=layout)
     found = [row for spec in specs if spec.per_image for row in rows(spec)]
     table = pd.DataFrame(found, columns=[*AUC_COLUMNS, *(() if rated is None else RHO_COLUMNS)])
     order = [SCOPES.index(scope) for scope in scopes_by(scale_differs(table))]
     places = np.arange(len(table)).reshape(-1, len(SCOPES))[:, order]
-    return table.iloc[places.ravel()].reset_index(drop=True)
+    ordered = table.iloc[places.ravel()].reset_index(drop=True)
+    return ordered.assign(undefined=no_pictures) if no_pictures else ordered
 
 
 def _of_metric(

@@ -77,4 +77,4 @@ def test_imports_are_found_by_their_id_and_trouble_is_ours(tmp_path):
     with pytest.raises(NotFoundError, match="There is no import 'other'"):
         imported.find(imports, "import:other")
     with pytest.raises(NotFoundError):
-        imported.find(tmp_path / "nowhere", "import:paper")
+        imported.find([tmp_path / "nowhere"], "import:paper")

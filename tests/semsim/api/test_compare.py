@@ -37,7 +37,7 @@ def test_the_analysis_prints_draws_and_writes_itself(tables, tmp_path, one_figur
     assert [line for line in printed if line.startswith("PSNR    5  1.0000")] != []
     assert printed[-1].startswith("Metrics of one band cannot be told apart")
     drawn = found.figures()
-    assert [one.stem for one in drawn][:2] == ["forest", "auc"]
+    assert [one.stem for one in drawn][:3] == ["forest", "order", "auc"]
     assert drawn[0].draw(89).get_size_inches()[0] == pytest.approx(89 / 25.4)
     text = found.report(tmp_path / "new" / "report.html").read_text()
     assert text.startswith("<!DOCTYPE html>")

@@ -216,12 +216,12 @@ def test_the_votes_of_an_import_by_its_folder(tmp_path, plan):
     root = tmp_path / "imports"
     (root / "broken").mkdir()
     assert import_names(root) == {"paper": ("paper", "labels")}  # the released ones
-    name, votes, state = imported_votes(root, "paper")
+    name, votes, state = imported_votes("paper", root)
     assert (name, len(votes)) == ("paper", len(read_import(root / "paper").votes))
-    assert imported_votes(root, "paper")[2] == state
+    assert imported_votes("paper", root)[2] == state
     for folder in ("broken", "../imports/paper", "", "nowhere"):
         with pytest.raises(DataError, match="There is no import"):
-            imported_votes(root, folder)
+            imported_votes(folder, root)
 
 
 def test_no_folder_holds_no_import(tmp_path):

@@ -100,6 +100,61 @@ def test_the_paper_s_file_has_both_labels(tmp_path):
     assert mse.tolist() == pytest.approx([100 / 65025, 200 / 65025])
 
 
+SHARES = """model,image_id,class_name,people,people_error,psnr
+clutter_light,1,cat,0.9,0.01,20
+clutter_light,2,dog,0.9,0.01,22
+blur,1,cat,0.2,0.04,9
+blur,2,dog,0.2,0.04,8
+"""
+
+
+NAMED = {"given": "people=people", "errors": "people=people_error"}
+
+
+@pytest.mark.parametrize("settings", [{}, NAMED])
+def test_shares_of_people_need_no_votes(read, settings):
+    found = read(SHARES, **settings, scores="psnr=psnr")
+    assert found.unread == ()
+    assert found.tables.headline == "people"
+    assert len(found.tables.votes) == 0
+    labels = found.tables.labels.set_index(["model", "image_id"])
+    assert labels["human:people"].tolist() == [0.2, 0.2, 0.9, 0.9]
+    assert labels["human_error:people"].tolist() == [0.04, 0.04, 0.01, 0.01]
+    assert labels["class_name"].tolist() == ["cat", "dog", "cat", "dog"]
+    assert (found.counts["models"], found.counts["annotators"], found.counts["votes"]) == (2, 0, 0)
+    assert any("no ceiling" in note for note in found.notes)
+    assert found.tables.scores["value"].tolist() == [20, 22, 9, 8]
+
+
+def test_shares_have_the_class_names_of_a_list(read, tmp_path, reasons):
+    (tmp_path / "classes.txt").write_text("cat\ndog\n")
+    numbered = SHARES.replace("cat", "0").replace("dog", "1").replace("blur,2,1", "blur,2,7")
+    found = read(numbered, classes=tmp_path / "classes.txt")
+    assert found.tables.labels["class_name"].tolist() == ["cat", "", "cat", "dog"]
+    assert reasons(found) == {"votes.csv line 5": "class_name 7 is not in the list of classes"}
+
+
+def test_a_share_that_is_none_is_named(read, reasons):
+    found = read(SHARES.replace("0.2,0.04,9", "1.2,0.04,9"))
+    assert reasons(found) == {"people of image 1 of blur": "cannot be read: 1.2"}
+
+
+def test_errors_belong_to_a_given_label(read):
+    with pytest.raises(SettingsError, match="no given label is called 'crowd'"):
+        read(SHARES, given="people=people", errors="crowd=people_error")
+
+
+def test_a_table_names_the_network_of_its_models(read):
+    text = SHARES.replace("psnr\n", "architecture\n", 1).replace(",20", ",resnet")
+    labels = read(text).tables.labels.set_index(["model", "image_id"])
+    assert labels["architecture"].dropna().to_dict() == {
+        ("clutter_light", "1"): "resnet",
+        ("clutter_light", "2"): "resnet",
+        ("blur", "1"): "9",
+        ("blur", "2"): "9",
+    }
+
+
 def test_long_rows_become_votes(read):
     found = read(LONG, dataset="pets", attack="dlg")
     assert found.unread == ()

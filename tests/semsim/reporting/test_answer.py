@@ -160,13 +160,14 @@ def test_what_has_a_mark_is_named_with_it_and_leads_nothing():
     assert "Not in the lead: SemSim (x) [trained on 4 of these 6]." in alone.beside
 
 
-def ordered(soft, p_holm, p_models=0.4):
+def ordered(soft, p_holm, p_models=0.4, tied=None):
     """The tables on these models: soft accuracy and band by metric, p of the first two."""
     rows = [
         {"metric": name, "title": TITLES[name], "soft_accuracy": one, "band": band}
         for name, (one, band) in soft.items()
     ]
     order = pd.DataFrame(rows).assign(n_models=14, n_originals=600)
+    order = order.assign(tied_accuracy=order["metric"].map(tied or {}), ties_alone=0.4)
     pair = {"metric_a": "b", "metric_b": "a", "p_holm": p_holm, "p_models": p_models}
     return {"order": order, "leads": pd.DataFrame([pair])}
 
@@ -197,3 +198,23 @@ def ordered(soft, p_holm, p_models=0.4):
 def test_these_models_and_others_are_two_questions(tables, said):
     text = answer_of(analysis({"a": 0.95, "b": 0.91, "c": 0.2}, {"b": 0.4}, **tables)).text
     assert text.endswith(f" On these 14 models and 600 originals, {said}")
+
+
+SOFT = {"a": (0.81, 1), "b": (0.7, 2)}
+
+
+@pytest.mark.parametrize(
+    ("tied", "said"),
+    [
+        ({"a": 0.5, "b": 0.62}, ["Pictures of one original are ordered best by Beta"]),
+        ({"a": 0.62, "b": 0.5}, []),  # best at both
+        ({"a": 0.3, "b": 0.4}, []),  # no better than calling all equal
+        ({}, []),
+    ],
+)
+def test_the_best_within_originals_is_named_where_it_is_not_the_best_over_models(tied, said):
+    found = analysis({"a": 0.95, "b": 0.91}, {"b": 0.4}, **ordered(SOFT, 0.002, tied=tied))
+    beside = [one for one in answer_of(found).beside if one.startswith("Pictures of one")]
+    assert [one.split(" (")[0] for one in beside] == said
+    assert all("0.62; calling all equal 0.40" in one for one in beside)
+    assert all(one.endswith("which over models has rank 2 of 2.") for one in beside)

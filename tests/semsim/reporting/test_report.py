@@ -93,7 +93,7 @@ def test_ids_are_unique_and_links_lead_somewhere(plain):
 
 def test_figures_and_tables_are_there_with_their_captions(plain):
     page, analysis = Page(plain), made_analysis()
-    drawn = [figure(analysis, name) for name in ("forest", "auc", "matrix")]
+    drawn = [figure(analysis, name) for name in ("forest", "order", "auc", "matrix")]
     for one in drawn:
         assert one.stem in page.ids
         assert " ".join(one.caption.split()) in page.text

@@ -32,7 +32,7 @@ from semsim.base.stats.agreement import (
 from semsim.base.stats.correlation import difference_interval, difference_p
 from semsim.base.stats.evidence import gather
 from semsim.base.stats.grouping import layout_of
-from semsim.base.stats.measures import metric_measure, people_measure
+from semsim.base.stats.measures import People, metric_measure, people_measure
 from semsim.base.stats.resampling import resample
 from semsim.base.stats.verdict import RULES, human_score
 from semsim.metrics import find_metric
@@ -322,7 +322,7 @@ TABLED_DRAWS = resample(TABLED_LAYOUT, 60, 0, 0)
 def test_models_with_people_metrics_and_intervals():
     human = human_score(TABLED, "majority")
     human[0] = np.nan
-    people = people_measure(human, TABLED_LAYOUT, TABLED_DRAWS)
+    people = people_measure(People(scores=human), TABLED_LAYOUT, TABLED_DRAWS)
     metrics = [
         metric_measure(spec, TABLED, human, TABLED_LAYOUT, TABLED_DRAWS) for spec in (PSNR, FID)
     ]
@@ -346,7 +346,7 @@ def test_rates_of_nothing_and_of_everything_are_not_certain():
     recogniser = find_metric("recogniser").spec
     scores = {**TABLED.scores, "recogniser": (human > 0.9).astype(float), "mse": np.ones(50)}
     found = replace(TABLED, scores=scores)
-    people = people_measure(human, TABLED_LAYOUT, TABLED_DRAWS)
+    people = people_measure(People(scores=human), TABLED_LAYOUT, TABLED_DRAWS)
     metrics = [
         metric_measure(spec, found, human, TABLED_LAYOUT, TABLED_DRAWS)
         for spec in (recogniser, MSE)

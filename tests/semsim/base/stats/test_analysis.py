@@ -183,8 +183,12 @@ def test_models_that_share_a_backbone_are_not_independent():
         name: table.assign(model="resnet_" + table["model"])
         for name, table in found.set_scores.items()
     }
-    shared = notes(replace(found, images=images, set_scores=sets))
-    assert "The 3 models have 1 backbone between them and are not independent" in shared
+    named = replace(found, images=images, set_scores=sets)
+    assert "independent" not in notes(named)  # a foreign name is no statement of a network
+    stated = replace(named, images=images.assign(architecture="resnet"))
+    assert "The 3 models have 1 backbone between them and are not independent" in notes(stated)
+    some = images.assign(architecture=images["model"].map({"resnet_m0": "resnet"}))
+    assert "independent" not in notes(replace(named, images=some))
 
 
 def test_what_is_ranked_together_is_told():

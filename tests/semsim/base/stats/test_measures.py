@@ -4,7 +4,7 @@ from made_measures import measure
 from made_votes import FID, MSE, PSNR, evidence
 
 from semsim.base.stats.grouping import layout_of
-from semsim.base.stats.measures import both_have, metric_measure, people_measure
+from semsim.base.stats.measures import People, both_have, metric_measure, people_measure
 from semsim.base.stats.resampling import resample
 
 FOUND = evidence(n_models=3, n_originals=6)
@@ -15,7 +15,7 @@ HUMAN[3] = 0.0
 
 
 def test_both_sides_speak_of_the_images_people_decided_on():
-    people = people_measure(HUMAN, LAYOUT, DRAWN)
+    people = people_measure(People(scores=HUMAN), LAYOUT, DRAWN)
     metric = metric_measure(PSNR, FOUND, HUMAN, LAYOUT, DRAWN)
     for m in range(3):
         own = (LAYOUT.model == m) & ~np.isnan(HUMAN)
