@@ -51,6 +51,7 @@ class HeadlineRule(Choice):
         "As original named: what most call the original (needs “Name the originals too”)",
     )
     DAWID_SKENE = "dawid-skene", "Dawid-Skene: annotators weighted by reliability"
+    ADJUSTED = "adjusted", "Adjusted: for the leniency of annotators; for ranks, not rates"
     # Of tasks whose answers are numbers, which have no other.
     MEAN_RATING = "mean-rating", "Mean rating: what ratings are averaged to"
 
@@ -282,6 +283,16 @@ class StudySpec:
         "K, the people who judge each item.",
         limits=(1, 100, 1),
         must="Votes per item must be 1 to 100",
+    )
+    quiet_looks: int = _of_people(
+        0,
+        "Quiet looks before an early end (0: no rule)",
+        "Looks in a row, one each 5 % of the votes, that have to find the same bands of target "
+        "models before the study may end; 0 is no rule. Results shows where it stands and ends "
+        "nothing.",
+        "band",
+        limits=(0, 20, 1),
+        must="Quiet looks must be 0 to 20",
     )
     max_views: int | None = _of_people(
         None,

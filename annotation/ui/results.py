@@ -42,6 +42,7 @@ from annotation.web.root_path import rooted
 from annotation.web.templates import fill, page
 from semsim.base.errors import SemsimError
 from semsim.base.stats.intervals import RULE, too_few
+from semsim.base.stats.standstill import BANDS, EVIDENCE, STEP, Standstill
 from semsim.base.words import first_of
 
 MOST_LISTED = 12
@@ -389,7 +390,38 @@ def share(results: Results) -> str:
     )
     more = fill("results_more.html", title="What was taken for what", body=confusions(results))
     told = fill("results_remarks.html", lines=[*controls(results), *remarks(results)])
-    return f"{pictures}{told}{rates(results)}{more}"
+    return f"{pictures}{told}{rates(results)}{standstill(results)}{more}"
+
+
+def standstill(results: Results) -> str:
+    """Return the section on how long the ranking has stood still, and on the rule of the study."""
+    title, each = "Has the ranking stood still?", f"one each {STEP:.0%} of the votes asked for"
+    if results.standstill is None:
+        return section(title, "", "Not known: the votes do not have the times at which they came.")
+    names, watch = results.standstill
+    if not len(watch.votes):
+        return section(title, "", f"Not known yet: the first look, {each}, has not come.")
+    told = [_stood(watch, each), _rule_of(results.study.spec.quiet_looks, watch)]
+    last = pd.Series(map(shown_name, names)).groupby(watch.bands[-1]).agg(", ".join)
+    rows = [(str(band), models) for band, models in last.items() if band]
+    shown = grid(title, ("Band", f"Models at vote {watch.votes[-1]:,}"), rows)
+    lines = fill("results_remarks.html", lines=[" ".join(told)])
+    return section(title, lines + shown, f"{BANDS} {EVIDENCE}")
+
+
+def _stood(watch: Standstill, each: str) -> str:
+    quiet = int(watch.quiet[-1])
+    if not quiet:
+        return f"No: the look at vote {watch.votes[-1]:,} found other bands than the one before."
+    return f"It has stood still since vote {watch.since:,}, for {counted(quiet, 'look')}, {each}."
+
+
+def _rule_of(looks: int, watch: Standstill) -> str:
+    if not looks:
+        return "This study has no rule for an early end."
+    met = watch.met(looks)
+    state = f"is not met: so far {watch.quiet[-1]}" if met is None else f"was met at vote {met:,}"
+    return f"The rule of this study, {counted(looks, 'quiet look')} in a row, {state}."
 
 
 def voters(results: Results) -> str:

@@ -34,11 +34,13 @@ from annotation.votes.rates import (
     confusion_table,
     detection_table,
     rate_table,
+    standstill_of,
     whole_rate,
 )
 from annotation.votes.reliability import Reliability, open_questions, reliability
 from semsim.base.errors import DataError, StoreError
 from semsim.base.stats.ceiling import Ceiling, ceiling_of_votes
+from semsim.base.stats.standstill import Standstill
 
 KEPT = 8  # studies whose results stay in memory
 FEW = 5000  # votes wanted: up to so many, computing takes less than starting a process does
@@ -75,6 +77,7 @@ class Results:
         seen, unseen: Pictures that people clearly recognised, and such as they clearly did not
             (`CLEAR`).
         became: How many votes have each `VoteStatus`.
+        standstill: The models' names, and their bands look by look; None where no vote has a time.
     """
 
     study: Study
@@ -98,6 +101,7 @@ class Results:
     open_questions: dict[str, int]
     ceiling: Ceiling
     became: Mapping[str, int]
+    standstill: tuple[tuple[str, ...], Standstill] | None = None
     lists: ListFacts | None = None
     seen: tuple[Example, ...] = ()
     unseen: tuple[Example, ...] = ()
@@ -156,6 +160,7 @@ def results_of(
         open_questions=open_questions(items, k),
         ceiling=_ceiling(votes),
         became={str(one): int(n) for one, n in votes["status"].value_counts().items()},
+        standstill=standstill_of(votes, study.n_reconstructions * k),
         lists=lists,
         seen=() if pictures is None else examples(items, pictures, recognised=True),
         unseen=() if pictures is None else examples(items, pictures, recognised=False),

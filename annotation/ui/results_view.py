@@ -37,7 +37,7 @@ TERMS = {
     **dict.fromkeys(("Krippendorff's α", "Krippendorff's ordinal α"), "alpha"),
     **{"Target on its test": "target", "τ without": "tau", "Gold": "gold item"},
     **{"Known answers": "gold item", "Repeats": "blind repeat", "What the lists tell": "guesser"},
-    **{"Carry-over between views": "carry-over", "d′ [95%]": "d prime"},
+    **{"Carry-over between views": "carry-over", "d′ [95%]": "d prime", "Band": "band"},
 }
 # Column of trials → the setting that asks for them.
 _RATES = {

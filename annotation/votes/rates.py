@@ -10,20 +10,23 @@ import pandas as pd
 import scipy
 from scipy.special import ndtri
 
-from annotation.domain import StimulusKind
+from annotation.domain import StimulusKind, VoteStatus
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import (
     DECIMALS,
     NO_VOTES,
+    ORIGINAL,
     Ballots,
     counts,
     few,
     ratings,
+    recognising,
     scale_of,
     verdict,
 )
 from semsim.base.stats.evidence import model_names
 from semsim.base.stats.intervals import error, share_ends, student
+from semsim.base.stats.standstill import Standstill, watched
 from semsim.base.stats.votes import ratio
 
 RATE_COLUMNS = (
@@ -108,6 +111,27 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     table["reason"] = np.where(table["n_decided"] == 0, "no item is decided yet", alone)
     ordered = table.sort_values([by, "model"], ascending=[False, True], ignore_index=True)
     return ordered[[*RATE_COLUMNS, *(() if by == "rate" else RATING_COLUMNS)]]
+
+
+def standstill_of(votes: pd.DataFrame, wanted: int) -> tuple[tuple[str, ...], Standstill] | None:
+    """Return the models' names, and their bands look by look; None where no vote has a time.
+
+    Args:
+        votes: As of an export. The share of votes decides, of ratings their mean, as a verdict
+            comes late.
+        wanted: Counted votes on reconstructions that the protocol asks for.
+    """
+    said, kind = recognising(votes), StimulusKind.RECONSTRUCTION.value
+    if (scale := scale_of(votes)) is not None:
+        said = (ratings(votes) - 1) / (scale.levels - 1)
+    counted = (votes["status"] == VoteStatus.COUNTED.value) & (votes["kind"] == kind)
+    kept = votes.assign(said=said)[counted & ~np.isnan(said)]
+    if "server_ts" not in kept or kept["server_ts"].isna().any() or not len(kept):
+        return None
+    kept = kept.sort_values(["server_ts", "vote_id"], ignore_index=True)
+    model, names = pd.factorize(model_names(kept), sort=True)
+    original = kept.groupby(ORIGINAL).ngroup().to_numpy()
+    return tuple(map(str, names)), watched(model, original, kept["said"].to_numpy(), wanted)
 
 
 def whole_rate(ballots: Ballots, votes_per_item: int) -> tuple[float, float, float]:

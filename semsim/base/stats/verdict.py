@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semsim.base.columns import AS_NAMED
+from semsim.base.columns import AS_NAMED, MODEL_KEY
 from semsim.base.errors import DataError
 from semsim.base.registry import unknown
 from semsim.base.stats.dawid_skene import dawid_skene
 from semsim.base.stats.evidence import Evidence
+from semsim.base.stats.leniency import adjusted
 from semsim.base.stats.votes import SparseVotes, at_threshold, majority, votes_needed
 from semsim.base.words import counted
 
@@ -146,12 +147,32 @@ def _ignoring_none(evidence: Evidence) -> HumanScore:
 
 def _dawid_skene(evidence: Evidence) -> HumanScore:
     said = evidence.recognised
-    judged, row = np.unique(said.image, return_inverse=True)
-    truth, why = dawid_skene(row, said.annotator, said.values.astype(int))
+
+    def fit(item: np.ndarray, annotator: np.ndarray) -> tuple[np.ndarray, str]:
+        truth, why = dawid_skene(item, annotator, said.values.astype(int))
+        return truth[:, -1:].ravel(), why
+
+    return _fitted(said, "Dawid-Skene", fit)
+
+
+def _adjusted(evidence: Evidence) -> HumanScore:
+    said = evidence.recognised
+    model = evidence.images.groupby(MODEL_KEY).ngroup().to_numpy()[said.image]
+    return _fitted(
+        said, "Leniency", lambda item, annotator: adjusted(item, annotator, said.values, model)
+    )
+
+
+def _fitted(
+    said: SparseVotes,
+    title: str,
+    fit: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, str]],
+) -> HumanScore:
+    """Score images by what `fit` makes of item and annotator of each vote, numbered from 0."""
+    judged, item = np.unique(said.image, return_inverse=True)
     values = np.full(said.shape[0], np.nan)
-    if not why:
-        values[judged] = truth[:, 1]
-    return HumanScore(values=values, undefined=f"Dawid-Skene: {why}" if why else None)
+    values[judged], why = fit(item, np.unique(said.annotator, return_inverse=True)[1])
+    return HumanScore(values=values, undefined=f"{title}: {why}" if why else None)
 
 
 def _explained(values: np.ndarray, why: str) -> HumanScore:
@@ -181,6 +202,13 @@ RULES: dict[str, Rule] = {
         meaning="the probability that the image is recognisable, when each annotator has an own "
         "sensitivity and specificity (Dawid and Skene 1979)",
         score=_dawid_skene,
+    ),
+    "adjusted": Rule(
+        title="Votes adjusted for leniency (ranks, not rates)",
+        meaning="the probability that an annotator of mean leniency recognises the image, where "
+        "annotators differ in how readily they recognise anything (Rasch 1960); it is for ranks, "
+        "as few votes draw it to the middle",
+        score=_adjusted,
     ),
 }
 _NAMED = {

@@ -386,3 +386,38 @@ def test_every_text_from_people_is_escaped():
     page = Page("".join("".join(shown(nasty, tab)) for tab in TABS))
     assert not [tag for tag, _ in page.tags if tag == "img"]
     assert NASTY in str(page)
+
+
+def timed(votes):
+    """The votes with a time each, in the order of their rows."""
+    return votes.assign(
+        server_ts=pd.date_range("2026-03-01", periods=len(votes), freq="s", tz="UTC")
+    )
+
+
+def standing(votes=None, **spec):
+    votes = timed(random_votes().sample(frac=1, random_state=0)) if votes is None else votes
+    return str(Page(results_page.standstill(results_of(study(**spec), votes))))
+
+
+def test_a_ranking_stands_still_or_not_and_the_rule_of_the_study_is_met_or_not():
+    """Sixty pictures, five votes each: a look each 15 votes."""
+    found = results_of(study(), timed(random_votes().sample(frac=1, random_state=0))).standstill
+    names, watch = found
+    assert names == ("m0", "m1", "m2")
+    assert watch.votes.tolist() == list(range(15, 301, 15))
+    assert "This study has no rule for an early end" in standing()
+    quiet = int(watch.quiet[-1])
+    assert (f"since vote {watch.since:,}, for {quiet} look" in standing()) == bool(quiet)
+    most = int(watch.quiet.max())
+    assert most > 0
+    met = f"{most} quiet look{'s' * (most > 1)} in a row, was met at vote {watch.met(most)}"
+    assert met in standing(quiet_looks=most)
+    assert f"is not met: so far {quiet}" in standing(quiet_looks=most + 1)
+
+
+def test_votes_without_times_or_too_few_of_them_do_not_stand_still():
+    assert "do not have the times" in standing(random_votes())
+    assert "the first look, one each 5% of the votes asked for, has not come" in standing(
+        timed(votes_of({"m0/1": "c"}))
+    )
