@@ -75,6 +75,11 @@ PLAN = {
         command="benchmarks.metrics --only fid --pictures 64", minutes=5, keeps=("networks",)
     ),
     "votes": Run(command="benchmarks.statistics --only time", minutes=1, keeps=("time",)),
+    "sizes": Run(
+        command="benchmarks.sizes",
+        minutes=0.1,
+        keeps=("package", "torch", "cuda", "without-cuda", "studio"),
+    ),
     "few-models": Run(
         command="benchmarks.statistics --only models,difference,ceiling,images",
         minutes=2,
@@ -181,6 +186,7 @@ PAPERS = {
         ("copa", f"data/reproduce/copa {_CIFAR10}", 10),
         ("deployed", "data/reproduce/deployed", 90),
         ("pbpfl", "data/reproduce/pbpfl", 60),
+        ("pbpfl-smoke", "data/reproduce/pbpfl", 1),
         ("semsim", "data/reproduce/semsim", 150),
         ("ensembler-table-1", "data", 40),
         ("ensembler-table-2", "data", 60),
@@ -226,12 +232,6 @@ LEFT_OUT = {
     "crowd --items 10000": "seven minutes, of which the plan has 500 pictures",
     "annotation_peer --potato": "needs Potato, in an environment of its own",
     "semsim-studio reproduce everything": "an hour of one core",
-    "semsim-studio split run, federated serve, join": "hours of one core: single settings, by hand",
-    "semsim-studio import auto, compare, --mixed-precision": "once, by hand",
-    "semsim-studio study plan crowd": "90 s: a plan of simulated people, without a target",
-    "learning beside the code of 22 November": "needs that code: once, three rounds in turns",
-    "the cosines of slopes in bfloat16": "by hand: attacks --only mixed tells the pictures",
-    "what was tried and not kept": "its code is gone; the README names its commit or its day",
 }
 
 

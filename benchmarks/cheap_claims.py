@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,14 @@ from semsim.base.metric_spec import beside_votes
 from semsim.base.stats.correlation import spearman_rows
 from semsim.base.stats.intervals import wilson
 from semsim.base.storage.places import PROGRAM
+from semsim.datasets.digits import Digits
+from semsim.datasets.faces import Faces
 from semsim.defences.dp_sgd import epsilon
 from semsim.learning.evaluation import scope_of
 from semsim.metrics import METRICS, MetricSpec, find_metric
 from semsim.papers.everything import Map, differences, tables
 from semsim.reporting.writing import markdown
+from semsim.sets.no_attack_baseline import Count, judged
 from semsim.targets.chance import CLASSIFIER
 from semsim.weights import read_facts
 
@@ -35,6 +39,7 @@ from semsim.weights import read_facts
 ON_THE_PAGE = ("people-cnn4", "controls", "agreement", "differences", "reasons")
 # Strategies that attack the clean original where it stands.
 UNMOVED = ("none", "pruning", "noise", "dp-sgd")
+_JUDGED = 20  # pictures of each kind, of which the rule of the verdicts counts
 # Not part of the project; docs/how-to/published.md says where it comes from.
 PUBLISHED = ROOT.parent / "shared" / "data" / "semsim_cifar100_labels.csv"
 
@@ -226,6 +231,34 @@ def _whole_map(attacked: pd.DataFrame) -> dict[str, Claim]:
     return found
 
 
+def clearer() -> dict[str, Claim]:
+    """Return of how many pictures the rule of the verdicts finds more than a guess, by kind."""
+    rng, counts = np.random.default_rng(0), defaultdict[str, list[int]](list)
+    for dataset in (Faces(), Digits()):
+        pictures = dataset("test").images.permute(0, 2, 3, 1).numpy() * 255.0
+        own, others = pictures[:_JUDGED], pictures[_JUDGED : 2 * _JUDGED]
+        kinds = {
+            "nothing": [rng.uniform(0, 255, own.shape), others, 255 - others, _relief(others)],
+            "negative": [255 - own],
+            "noise": [own + rng.normal(0, 80, own.shape)],
+            "relief": [_relief(own)],
+        }
+        for kind, made in kinds.items():
+            counts[kind] += [Count.of(judged(list(one), list(own))).clearer for one in made]
+    ends = {"least": min, "most": max}
+    return {
+        f"{kind}.{end}": Claim(of(counted), n=f"{_JUDGED} pictures")
+        for kind, counted in counts.items()
+        for end, of in ends.items()
+    }
+
+
+def _relief(pictures: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    """Return pictures (N, H, W, C) less themselves one pixel away, in grey."""
+    edges = pictures - np.roll(pictures, (1, 1), axis=(1, 2))
+    return np.repeat(edges.mean(axis=3, keepdims=True), 3, axis=3)
+
+
 def epsilons() -> dict[str, Claim]:
     """Return ε of one noised gradient by itself at δ = 10⁻⁵, by its noise."""
     return {f"noise-{noise}": Claim(epsilon(noise, 1, 1, 1e-5)) for noise in (1, 0.1, 0.01)}
@@ -247,6 +280,7 @@ MAKERS: Mapping[str, tuple[str, Callable[[], dict[str, Claim]]]] = {
     "published": (f"{PROGRAM} compare data/imports/paper --headline RULE", published),
     "coverage": (coverage.COMMAND, coverage.table),
     "map": (f"{PROGRAM} reproduce everything", map_),
+    "clearer": ("python -m benchmarks.claims --make clearer", clearer),
     "epsilon": ("semsim.defences.dp_sgd.epsilon(noise, rate=1, steps=1, delta=1e-5)", epsilons),
 }
 

@@ -13,8 +13,7 @@ interval, `of` adds the count that n begins with. Without `--check` the pages ar
 the ones that differ are named and the exit code is 1. `--make` first computes cheap results anew.
 
 A file has no text but names: a value is a number, and a table has columns and rows, whose cell is a
-number, a word, or a format with its numbers. `by_hand` marks what was read off a command's output
-before the command kept it: its next run writes it without.
+number, a word, or a format with its numbers.
 """
 
 import argparse
@@ -46,7 +45,6 @@ class Claim:
     value: a number, or the lines of a table in Markdown. low, high: ends of its 95 % interval. n:
     how many units it rests on, and of which kind, such as "4 originals". run: when and on what it
     was measured. command, commit: of one that another command or commit than the file's made.
-    by_hand: it was read off the command's output.
     """
 
     value: float | list[str]
@@ -57,7 +55,6 @@ class Claim:
     run: str = ""
     command: str = ""
     commit: str = ""
-    by_hand: bool = False
 
 
 def keep(
@@ -130,7 +127,7 @@ def _write(path: Path, whole: Mapping[str, Any]) -> None:
 
 def _known(claim: Claim) -> dict[str, Any]:
     told = asdict(claim).items()
-    known = {name: one for name, one in told if not (one is None or one is False or one == "")}
+    known = {name: one for name, one in told if not (one is None or one == "")}
     if isinstance(claim.value, list):
         head, rule, *rows = map(_cells, claim.value)
         table = {"columns": head, "rows": [[row[0], *map(_parted, row[1:])] for row in rows]}

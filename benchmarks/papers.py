@@ -18,7 +18,6 @@ import shlex
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +45,6 @@ from benchmarks.finding import (
 from benchmarks.keeping import Finds
 from benchmarks.measuring import ROOT
 from semsim.attacks.linear.rows import SCALE
-from semsim.attacks.security.index import CIFAR, CNN3, security_index
 from semsim.base.cli.terminal import rows_of
 from semsim.base.errors import SettingsError
 from semsim.base.metric_spec import START
@@ -72,12 +70,11 @@ _METHODS = {
     "copa-prior": "COPA-prior",
     "grey": "grey",
 }
-_TIMED = 20  # computations of an index, of which the least and the most time are told
 EXACT = 1e-12  # squared error up to which a picture counts as exact: the target of variant 3
 
 
 def read_copa(folder: Path) -> Read:
-    """Return c(M) by variant, and by network and method what came back; and the time of c(M)."""
+    """Return c(M) by variant, and by network and method what came back."""
     rows = pd.read_parquet(folder / "rows.parquet")
     keys = ["activation", "variant", "method"]
     methods = rows.groupby(keys, sort=False).agg(
@@ -99,24 +96,8 @@ def read_copa(folder: Path) -> Read:
         "index": indexed(table_1, table_1["variant"].astype(str)),
         "methods": methods,
         "leads": leads,
-        "seconds": _index_seconds(),
     }
     return Read(tables, ended(folder / "rows.parquet"))
-
-
-def _index_seconds() -> pd.DataFrame:
-    """Return milliseconds of CPU that c(M) takes: of each variant the median, and the worst."""
-    medians, worst = [], 0.0
-    for layers in CNN3.values():
-        taken = []
-        for _ in range(_TIMED):
-            began = time.process_time()
-            security_index(layers, CIFAR)
-            taken.append(1e3 * (time.process_time() - began))
-        medians.append(statistics.median(taken))
-        worst = max(worst, *taken)
-    found = {"least": min(medians), "most": max(medians), "worst": worst}
-    return pd.DataFrame([found], index=["index"])
 
 
 def copa_index(tables: Tables) -> Claim:
@@ -229,9 +210,6 @@ COPA: Mapping[str, Find] = {
     "denoised.2": _methods(_EXACT, "copa denoised", whole=True, unit="dB"),
     "copa-prior.1.a": _methods(_HIDDEN, "copa-prior", whole=True),
     "copa-prior.1.b": _methods(_HIDDEN, "copa-prior", max, whole=True, unit="dB"),
-    "seconds.a": At("seconds", "index", "least"),
-    "seconds.b": At("seconds", "index", "most", unit="ms"),
-    "seconds.c": At("seconds", "index", "worst"),
 }
 
 # Deployed: metrics that its tables show, with their titles.
@@ -501,12 +479,8 @@ PBPFL: Mapping[str, Find] = {
     "table.2": pbpfl_accuracies,
     "table.3": pbpfl_costs,
     "table.5": pbpfl_leaks,
-    "training.1": At("ends", "worst", "gap"),
-    "training.2": At("ends", "worst", "moved"),
     "training.4.a": At("classes", "FedAvg-MSE, 1", "accuracy", times=100),
     "training.4.b": At("classes", "FedAvg-CE, 1", "accuracy", times=100, unit="%"),
-    "sent.1.a": At("sent", "ratio", "down"),
-    "sent.1.b": At("sent", "ratio", "up"),
     "seconds.1.a": At("costs", _LFP, "PBPFL"),
     "seconds.1.b": At("costs", _LBP, "PBPFL"),
     "seconds.1.c": At("costs", _MU, "PBPFL"),
@@ -524,6 +498,14 @@ PBPFL: Mapping[str, Find] = {
     "extra-terms.5.b": _seen(_ZERO_SUM, (_LENET, "lenet, trained", _MLP), "clearer", max),
     "extra-terms.6": _seen(_ZERO_SUM, "mlp-3, trained", "clearer"),
     "commonest": At("commonest", "images", "share", times=100),
+}
+# What holds at any size, from the smallest preset.
+PBPFL_SMOKE: Mapping[str, Find] = {
+    "training.1": At("ends", "worst", "gap"),
+    "training.2": At("ends", "worst", "moved"),
+    "sent.1.a": At("sent", "ratio", "down"),
+    "sent.1.b": At("sent", "ratio", "up"),
+    "uplink": _seen("uplink-closed-form", _MLP, "ssim"),
 }
 
 # SemSim: the metrics that its tables show, and the data sets that stand in for the paper's.
@@ -704,6 +686,12 @@ PARTS: Mapping[str, Part] = {
         makes=("reproduce pbpfl --out {folder}",),
         read=lambda folder: read_pbpfl(folder / "small"),
         where=PBPFL,
+    ),
+    "pbpfl-smoke": Part(
+        paper="pbpfl",
+        makes=("reproduce pbpfl --preset smoke --out {folder}",),
+        read=lambda folder: read_pbpfl(folder / "smoke"),
+        where=PBPFL_SMOKE,
     ),
     "semsim": Part(
         paper="semsim",

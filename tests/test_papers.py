@@ -10,32 +10,12 @@ from benchmarks.claims import kept
 from benchmarks.finding import At, Part, Read
 from benchmarks.papers import PARTS
 
-# What no folder of a reproduction has, by paper, and why.
-BY_HAND = {
-    "copa": {r"sight": "what went before is not in the code"},
-    "ensembler": {
-        r"table\.(8|10|11)": "trials by which settings were chosen, code and all",
-        r"photographs\.(8\.\w|9|10)": "read off these trials",
-    },
-    "pbpfl": {
-        r"table\.4|network\.added\.\w": "bytes of federated serve and join, by the kernel",
-        r"minutes": "the time of a run",
-    },
-    "semsim": {
-        r"table|core-days|disk": "steps of the paper's size that were measured, and no run",
-        r"mixed-precision(\.lost)?": "cosines of slopes, measured once",
-    },
-}
-
 
 @pytest.mark.parametrize("paper", sorted({part.paper for part in PARTS.values()}))
-def test_every_result_of_a_paper_is_made_by_one_command_or_named(paper):
+def test_every_result_of_a_paper_is_made_by_one_command(paper):
     keys = [key for part in PARTS.values() if part.paper == paper for key in part.where]
     assert len(keys) == len(set(keys))
-    rest, named = set(kept(paper)) - set(keys), BY_HAND.get(paper, {})
-    assert set(keys) <= set(kept(paper))
-    assert [key for key in rest if not any(re.fullmatch(one, key) for one in named)] == []
-    assert [one for one in named if not any(re.fullmatch(one, key) for key in rest)] == []
+    assert set(kept(paper)) - set(keys) == set()
 
 
 def test_make_bench_makes_every_part_by_its_name():

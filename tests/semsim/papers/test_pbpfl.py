@@ -62,6 +62,7 @@ def test_what_benchmarks_keep_of_it_lies_in_its_folder(made):
     every = pd.concat([other, own])
     read.tables["leak"] = indexed(every, every["where"] + ", " + every["arm"])
     check_kept("pbpfl", read)
+    check_kept("pbpfl-smoke", read_pbpfl(made[1]))
 
 
 def test_all_tables_are_made_and_an_interrupted_run_goes_on(made):
