@@ -188,7 +188,7 @@ PAPERS = {
         ("pbpfl", "data/reproduce/pbpfl", 60),
         ("pbpfl-smoke", "data/reproduce/pbpfl", 1),
         ("semsim", "data/reproduce/semsim", 150),
-        ("ensembler-table-1", "data", 40),
+        ("ensembler-table-1", "data", 10),
         ("ensembler-table-2", "data", 60),
         ("ensembler-table-3", "data", 120),
         ("ensembler-table-4", "data", 30),
