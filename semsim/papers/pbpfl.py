@@ -146,7 +146,7 @@ def costs_text(costs: Mapping[str, Any]) -> str:
         cost_figures(TABLE_5["FedAvg"], TABLE_5["PBPFL"]),
     )
     rows = [
-        [title, *(f"{round(value, 2) + 0.0:.2f}" for value in values)]  # no minus before 0.00
+        [title, *("–" if math.isnan(one) else f"{round(one, 2) + 0.0:.2f}" for one in values)]
         for title, *values in zip(_COSTS, *columns, strict=True)
     ]
     head = (
@@ -169,16 +169,20 @@ def costs_text(costs: Mapping[str, Any]) -> str:
 
 
 def cost_figures(plain: Mapping[str, float], other: Mapping[str, float]) -> list[float]:
-    """`_COSTS` of another scheme's seconds beside plain FedAvg's, each by PP, LFP, LBP and MU."""
+    """Return `_COSTS` of another scheme's seconds beside plain FedAvg's, by PP, LFP, LBP and MU.
+
+    NaN where plain FedAvg took less than the processor's clock tells.
+    """
     client = plain["forward"] + plain["backward"]
-    return [
-        other["forward"] / plain["forward"],
-        other["backward"] / plain["backward"],
-        (other["forward"] + other["backward"]) / client,
-        other["update"] / plain["update"],
-        (other["perturb"] - plain["perturb"]) / client,
-        (other["update"] - plain["update"]) / client,
-    ]
+    pairs = (
+        (other["forward"], plain["forward"]),
+        (other["backward"], plain["backward"]),
+        (other["forward"] + other["backward"], client),
+        (other["update"], plain["update"]),
+        (other["perturb"] - plain["perturb"], client),
+        (other["update"] - plain["update"], client),
+    )
+    return [seconds / of if of else math.nan for seconds, of in pairs]
 
 
 def traffic_text(costs: Mapping[str, Any]) -> str:

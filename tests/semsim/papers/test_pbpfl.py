@@ -1,6 +1,7 @@
 """The reproduction of PBPFL's tables, at the smallest size."""
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -206,6 +207,15 @@ def test_costs_are_told_as_the_paper_has_them_beside_a_control():
     rows = [line.split()[-3:] for line in text.splitlines()[2:8]]
     assert [row[0] for row in rows] == [row[2] for row in rows] == told
     assert [row[1] for row in rows] == ["1.00"] * 4 + ["0.00"] * 2
+
+
+def test_a_cost_that_the_clock_does_not_tell_has_no_ratio():
+    nothing = dict.fromkeys(TABLE_5["FedAvg"], 0.0)
+    assert all(map(math.isnan, cost_figures(nothing, TABLE_5["PBPFL"])))
+    facts = {"network": "n", "batch": 1, "side": 8, "rounds": 1, "began": "load 0.5"}
+    seconds = {name: {"seconds": nothing} for name in ("FedAvg", "PBPFL", AGAIN)}
+    rows = [line.split()[-3:] for line in costs_text({**seconds, **facts}).splitlines()[2:8]]
+    assert [row[:2] for row in rows] == [["–", "–"]] * 6
 
 
 def test_messages_of_the_papers_resnet56_have_the_papers_numbers():
