@@ -10,7 +10,6 @@ import hashlib
 import http.client
 import json
 import os
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -19,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from safetensors import safe_open
 
 from semsim.base.errors import WeightsError
-from semsim.base.progress import Progress, Report, silent
+from semsim.base.progress import Report, silent
 from semsim.base.registry import unknown
 from semsim.base.storage.atomic import whole, write_bytes
+from semsim.base.storage.fetching import fetch
 from semsim.base.storage.places import BROUGHT
 from semsim.base.storage.places import CHECKPOINTS as CHECKPOINTS
 from semsim.base.storage.records import check_format, guarded, read_record
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 FORMAT = "semsim-weights/1"
 WEIGHTS_JOB = "weights"
-_CHUNK = 1 << 20
-_TIMEOUT = 30.0  # seconds without a byte after which a download gives up
 _LFS = b"version https://git-lfs"
 
 
@@ -225,7 +223,7 @@ def download(name: str, checkpoints: Path = CHECKPOINTS, report: Report = silent
         return target
     try:
         with whole(target) as partial:
-            _fetch(entry, partial, report)
+            fetch(entry.url, partial, report, entry.bytes)
             fault = _fault(partial, entry)
             if fault is not None:
                 raise WeightsError(f"What {entry.url} sent {fault}. Nothing was kept.")
@@ -294,16 +292,3 @@ def _remedy(entry: WeightFile, checkpoints: Path) -> str:
 def _sha256(path: str, size: int, mtime_ns: int) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _fetch(entry: WeightFile, partial: Path, report: Report) -> None:
-    with (
-        urllib.request.urlopen(entry.url, timeout=_TIMEOUT) as reply,
-        open(partial, "wb") as file,
-    ):
-        total = int(reply.headers.get("Content-Length") or entry.bytes or 0)
-        done = 0
-        while chunk := reply.read(_CHUNK):
-            file.write(chunk)
-            done += len(chunk)
-            report(Progress(done, max(total, done), f"{entry.file}, bytes"))

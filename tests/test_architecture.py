@@ -45,6 +45,7 @@ FLOORS = {
         "attacks metrics",
         "reporting distractors",
         "campaign importers",
+        "people",
         "learning",
         "comparison lab",
         "api",

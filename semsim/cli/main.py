@@ -11,6 +11,7 @@ _GROUPS = {
     "import": "Import data published by others: images, votes, labels, scores.",
     "judge": "Classifiers that were never attacked: lists and metrics need them.",
     "learn": "Train SemSim, judge it, study it.",
+    "people": "Public judgements of people, as studies to compare.",
     "reproduce": "Compute a paper's tables and figures again.",
 }
 _ALONE = {

@@ -7,6 +7,7 @@ from semsim.papers.deployed import reproduce_deployed
 from semsim.papers.ensembler import reproduce_ensembler
 from semsim.papers.everything import reproduce_everything
 from semsim.papers.pbpfl import reproduce_pbpfl
+from semsim.papers.people import reproduce_people
 from semsim.papers.semsim import reproduce_semsim
 
 # The functions' parameters are the options of `semsim-studio reproduce <name>`.
@@ -16,5 +17,6 @@ REPRODUCTIONS: dict[str, Callable[..., None]] = {
     "ensembler": reproduce_ensembler,
     "everything": reproduce_everything,
     "pbpfl": reproduce_pbpfl,
+    "people": reproduce_people,
     "semsim": reproduce_semsim,
 }

@@ -282,6 +282,7 @@ READING = {
     ("learn", "run", "--labels", NOWHERE, "--name", "x"): 2,
     ("learn", "promote", "nobody"): 2,
     ("datasets", "list", "--root", "nowhere"): 0,
+    ("people", "list"): 0,
     ("weights", "--checkpoints", "nowhere"): 1,
     ("score", "--set", "nowhere"): 2,
     ("score", "--labels", NOWHERE): 2,
@@ -306,7 +307,7 @@ WRITING = {
     *[("federated", name) for name in ("certificates", "join", "serve")],
     *[("import", name) for name in ("annotator-files", "model-folders", "scores", "table")],
     *[("import", name) for name in ("class-folders", "semsim-cifar100", "variant-folders")],
-    *[("judge", "train"), ("split", "study")],
+    *[("judge", "train"), ("people", "get"), ("split", "study")],
     *[("learn", name) for name in ("leave-out", "pretrain", "study")],
     *[("reproduce", name) for name in REPRODUCTIONS],
 }

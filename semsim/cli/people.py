@@ -1,0 +1,87 @@
+"""`semsim-studio people`: public judgements of people, fetched and brought into the studio."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from semsim.base.cli.terminal import (
+    DATA,
+    Json,
+    TerminalBar,
+    say,
+    show,
+    show_told,
+    text_table,
+    told_errors,
+)
+from semsim.base.errors import DataError
+from semsim.base.sets.imports import places_of
+from semsim.importers.import_folder import carry_out
+from semsim.people import SOURCES, Source
+from semsim.people.fetching import fetch_all
+
+app = typer.Typer(no_args_is_help=True, help="Public judgements of people, as studies to compare.")
+
+_DataDir = Annotated[Path, typer.Option(help="Folder of the studio's data.")]
+
+
+@app.command("list")
+def list_sources(data_dir: _DataDir = DATA, as_json: Json = False) -> None:
+    """Name each source, what people judged, its licence, and whether it is here."""
+    rows = [
+        {
+            **{"name": name, "state": _state(name, data_dir), "about": one.about},
+            **{"licence": one.licence, "address": one.address, "cite": one.citation},
+        }
+        for name, one in SOURCES.items()
+    ]
+    head = ["name", "state", "licence", "what it is"]
+    lines = [[row["name"], row["state"], row["licence"], row["about"]] for row in rows]
+    show(rows, text_table(head, lines), as_json)
+
+
+@app.command("get")
+def get_source(
+    name: Annotated[str, typer.Argument(help="Name of the source, see `people list`.")],
+    copy: Annotated[
+        Path | None, typer.Option("--from", help="Folder with a copy; nothing is fetched.")
+    ] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept-licence", help="Accept a licence that is asked for.")
+    ] = False,
+    data_dir: _DataDir = DATA,
+    as_json: Json = False,
+) -> None:
+    """Fetch a source, and write its reconstruction sets and its table of votes or of shares."""
+    with told_errors():
+        source = SOURCES[name]
+        places = places_of(name, data_dir)
+        if places.taken:
+            raise DataError(f"{name} is here already; remove {places.tables} and {places.sets}.")
+        say(f"{name}: {source.licence}. {source.address}".rstrip())
+        if source.non_commercial and not accept:
+            typer.confirm(
+                "It is for non-commercial use alone. Do you accept?", abort=True, err=True
+            )
+        folder = _fetched(source, data_dir) if copy is None else copy
+        with TerminalBar(unit="picture") as bar:
+            plan = source.plan(folder, bar)
+        show_told(plan.rows(), plan.text(), as_json)
+        with TerminalBar(unit="step") as bar:
+            folders = carry_out(plan, places, bar)
+    say("\n".join(f"Wrote {one}" for one in folders))
+
+
+def _fetched(source: Source, data: Path) -> Path:
+    if not source.files:
+        raise DataError(
+            f"{source.name} cannot be fetched. Name a folder with a copy: --from FOLDER. It has "
+            f"{source.marks[0][0]}."
+        )
+    with TerminalBar(source.name, unit="B") as bar:
+        return fetch_all(source.files, data / "people" / source.name, bar)
+
+
+def _state(name: str, data: Path) -> str:
+    return "here" if places_of(name, data).tables.is_dir() else "-"

@@ -1,0 +1,298 @@
+"""`semsim-studio reproduce people`: every metric against people, on public judgements.
+
+A source that is not here, or that shows people the originals themselves, has a line that says so.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from semsim.base.cli.terminal import (
+    DATA,
+    CheckpointsOption,
+    DeviceOption,
+    Json,
+    TerminalBar,
+    rows_of,
+    say,
+    show_told,
+    told_errors,
+)
+from semsim.base.columns import IMAGE_KEY
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.metric_spec import semsims
+from semsim.base.progress import Report, silent
+from semsim.base.sets.imports import Imported, places_of, read_import
+from semsim.base.stats.analysis import Analysis, AnalysisSettings, analyse
+from semsim.base.stats.ceiling import Ceiling, human_ceiling
+from semsim.base.stats.evidence import Evidence, gather
+from semsim.base.stats.grouping import layout_of
+from semsim.base.stats.resampling import resample
+from semsim.base.stats.roc import POOLED, picture_agreement
+from semsim.device import pick_device
+from semsim.importers.import_folder import carry_out
+from semsim.learning.evaluation import human_auc
+from semsim.metrics import MetricSpec, Resources, all_metrics, find_metric
+from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, score_sets
+from semsim.people import SOURCES, Source
+from semsim.reporting import writing
+from semsim.reporting.notation import NONE, interval, number, reason
+from semsim.reporting.tables import Cells, Table, table_of
+from semsim.weights import CHECKPOINTS
+
+HALVES = "people"  # in place of a metric: some people against the others
+COLUMNS = (
+    *("source", "metric", "title", "of", "n", "n_originals", "soft_accuracy", "band"),
+    *("rho", "rho_low", "rho_high", "tau", "tau_low", "tau_high", "auc", "auc_low", "auc_high"),
+    "why",
+)
+_ORDERED = ("soft_accuracy", "band")
+_AUC = ("auc", "auc_low", "auc_high")
+SHUFFLE = "semsim:shuffle-"  # begins the names of SemSims that learned from shuffled votes
+_NOT_HERE = "not here: `semsim-studio people get {}`, or --from a folder with a copy"
+_FEWEST_MODELS = 3  # with fewer, single pictures are ranked
+_OVER_MODELS = {
+    **{"rho": "rho", "rho_low": "rho_bw_low", "rho_high": "rho_bw_high"},
+    **{"tau": "tau", "tau_low": "tau_score_low", "tau_high": "tau_score_high"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workshop:
+    """Places of a run.
+
+    Attributes:
+        copies: Folders in which sources are looked for.
+        scores: Where scores of pictures are kept.
+        resources: Weights and the device.
+        shuffled: A folder of SemSims that learned from shuffled votes; None for none.
+    """
+
+    copies: tuple[Path, ...]
+    scores: Path
+    resources: Resources
+    shuffled: Path | None = None
+
+
+def judged_by_people(
+    names: Sequence[str], place: Workshop, report: Report = silent
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Judge every metric on every source.
+
+    Args:
+        names: Of `SOURCES`.
+        place: Where all is.
+        report: Told how many pictures are scored.
+
+    Returns:
+        A row a source and metric, columns `COLUMNS`, and why metrics have no row, by name.
+
+    Raises:
+        UnknownNameError: For another source.
+        DataError: Where a copy of a source cannot be read.
+    """
+    rows: list[dict[str, Any]] = []
+    absent: dict[str, str] = {}
+    for name in names:
+        source = SOURCES[name]
+        folder = next(filter(None, map(source.found_in, place.copies)), None)
+        if folder is None:
+            rows.append({"source": name, "why": _NOT_HERE.format(name)})
+            continue
+        found, lacking = _of_source(source, folder, place, report)
+        rows += [{"source": name, **row} for row in found]
+        absent |= lacking
+    return pd.DataFrame(rows).reindex(columns=list(COLUMNS)), absent
+
+
+def _of_source(
+    source: Source, folder: Path, place: Workshop, report: Report
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    with tempfile.TemporaryDirectory() as made:
+        places = places_of(source.name, Path(made))
+        carry_out(source.plan(folder), places)
+        study = read_import(places.tables)
+        scores, specs, absent = _scored(source, study, place, report)
+    tables: dict[str, Any] = {"labels": study.labels, "people": study.people, "name": source.name}
+    evidence = gather(study.votes, scores, specs, **tables)
+    headline = "majority" if len(study.votes) else str(study.record["headline"])
+    if not specs:
+        layout = layout_of(evidence.images)
+        ceiling = human_ceiling(evidence.response, layout, resample(layout, 1, 1, seed=0))
+        return [_people_row(source, evidence, ceiling)], absent
+    own = [spec for spec in specs if not spec.name.startswith(SHUFFLE)]
+    settings = AnalysisSettings(headline=headline)
+    analysis = analyse(evidence, own, settings)
+    rows = _metric_rows(analysis)
+    if shuffled := [spec for spec in specs if spec not in own]:
+        rows.append(_shuffled_row(analyse(evidence, shuffled, settings)))
+    return [*rows, _people_row(source, evidence, analysis.ceiling)], absent
+
+
+def _scored(
+    source: Source, study: Imported, place: Workshop, report: Report
+) -> tuple[pd.DataFrame, list[MetricSpec], dict[str, str]]:
+    """Return scores of all metrics that need no missing file, their specs, and why others not."""
+    given = study.scores
+    if given is not None:  # without a picture there are no others
+        names = given["metric"].unique()
+        return given, [find_metric(str(name)).spec for name in names], {}
+    empty = pd.DataFrame(columns=[*IMAGE_KEY, "metric", "value"])
+    if not source.compares or "reconstruction" not in study.labels:
+        return empty, [], {}
+    sets = pair_sets_of_labels(study.labels)
+    every = list(all_metrics(place.resources).values())
+    books = [score_sets(sets, every, place.resources, place.scores, report)]
+    if place.shuffled is not None:
+        elsewhere = replace(place.resources, checkpoints=place.shuffled)
+        shuffled = [f"semsim:{name}" for name in semsims(place.shuffled)]
+        books.append(score_sets(sets, shuffled, elsewhere, place.scores, report))
+    return _joined(books)
+
+
+def _joined(books: Sequence[ScoreBook]) -> tuple[pd.DataFrame, list[MetricSpec], dict[str, str]]:
+    scores = pd.concat([book.scores for book in books], ignore_index=True)
+    specs = [find_metric(str(name)).spec for name in scores["metric"].unique()]
+    absent = {name: why for book in books for name, why in book.unavailable.items()}
+    absent |= {name: why for book in books for (_, name), why in book.refused.items()}
+    scored = {spec.name for spec in specs}
+    return scores, specs, {name: why for name, why in absent.items() if name not in scored}
+
+
+def _metric_rows(analysis: Analysis) -> list[dict[str, Any]]:
+    """Return a row a metric, the best first; of few models, ρ and τ are of single pictures."""
+    over_models = len(analysis.models) >= _FEWEST_MODELS
+    table = analysis.agreement.rename(columns={two: one for one, two in _OVER_MODELS.items()})
+    if not over_models:
+        headline = analysis.settings.headline
+        table = picture_agreement(analysis.evidence, analysis.specs, headline)
+    agreement = table.set_index("metric")
+    auc = analysis.auc[analysis.auc["scope"] == POOLED].set_index("metric")
+    rows = []
+    for order in analysis.order.to_dict("records"):
+        name, shown = order["metric"], ("metric", "title", "n_originals")
+        row = {key: order[key] for key in (*shown, *(_ORDERED if over_models else ()))}
+        if name in agreement.index:
+            own = agreement.loc[name]
+            row |= {key: own[key] for key in ("n", *_OVER_MODELS)}
+            row |= {"of": "models" if over_models else "pictures", "why": reason(own["undefined"])}
+        if name in auc.index:
+            row |= dict(zip(_AUC, auc.loc[name, ["auc", "low", "high"]], strict=True))
+        rows.append(row)
+    return rows
+
+
+def _shuffled_row(analysis: Analysis) -> dict[str, Any]:
+    """Return one row of all SemSims of shuffled votes: means, and lowest and highest as ends."""
+    own, order = analysis.agreement, analysis.order
+    row: dict[str, Any] = {
+        "metric": SHUFFLE.rstrip("-"),
+        "title": f"SemSim, {len(own)} shuffles of the votes: mean [lowest, highest]",
+        **{"of": "models", "n": int(own["n"].max()), "n_originals": order["n_originals"].max()},
+        **{"soft_accuracy": float(order["soft_accuracy"].mean())},
+    }
+    for name in ("rho", "tau"):
+        ends = own[name].min(), own[name].max()
+        row |= {name: own[name].mean(), f"{name}_low": ends[0], f"{name}_high": ends[1]}
+    return row
+
+
+def _people_row(source: Source, evidence: Evidence, ceiling: Ceiling) -> dict[str, Any]:
+    """Return how well people predict each other: halves by models, one person by pictures."""
+    auc = human_auc(evidence).get(POOLED, {})
+    return {
+        **{"metric": HALVES, "title": "People: some against the others", "of": "models"},
+        **{key: getattr(ceiling, key) for key in _OVER_MODELS},
+        **dict(zip(_AUC, (auc.get(key) for key in ("auc", "low", "high")), strict=True)),
+        **{"n": ceiling.n_models or np.nan, "why": _why(source, ceiling)},
+    }
+
+
+def _why(source: Source, ceiling: Ceiling) -> str:
+    words = [] if source.compares else [source.note]
+    return " ".join([*words, *([f"{ceiling.undefined}."] if ceiling.undefined else [])])
+
+
+def people_table(rows: pd.DataFrame) -> Table:
+    """Return the rows of `judged_by_people` as a table to read."""
+
+    def ends(row: pd.Series, name: str) -> str:
+        if pd.isna(row[name]):
+            return NONE
+        return f"{number(row[name])} {interval(row[f'{name}_low'], row[f'{name}_high'])}"
+
+    cells: Cells = {
+        "source": lambda row: str(row["source"]),
+        "metric": lambda row: NONE if pd.isna(row["title"]) else str(row["title"]),
+        "ranked": lambda row: NONE if pd.isna(row["n"]) else f"{row['n']:,.0f} {row['of']}",
+        "soft pairwise accuracy": lambda row: number(row["soft_accuracy"]),
+        "band": lambda row: NONE if not row["band"] > 0 else f"{row['band']:.0f}",
+        "ρ": lambda row: ends(row, "rho"),
+        "τ": lambda row: ends(row, "tau"),
+        "AUC": lambda row: ends(row, "auc"),
+        "why not": lambda row: reason(row["why"]) or "",
+    }
+    return table_of(
+        *(rows, cells),
+        name="people",
+        title="Do metrics agree with people?",
+        caption=(
+            "Positive agrees. In brackets the 95 % interval over models, of AUC over originals. "
+            "Metrics of one band are not told apart on these originals. The row of people is the "
+            "ceiling: some of them against the others."
+        ),
+    )
+
+
+def reproduce_people(
+    copies: Annotated[
+        list[Path] | None,
+        typer.Option("--from", help="Folder with copies of sources, such as a shared one."),
+    ] = None,
+    sources: Annotated[str, typer.Option(help="Some sources, with commas; all by default.")] = "",
+    shuffled: Annotated[
+        Path | None, typer.Option(help="Folder of SemSims that learned from shuffled votes.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for people.md and people.csv.")] = (
+        DATA / "reproduce/people"
+    ),
+    data_dir: Annotated[Path, typer.Option(help="Folder of the studio's data.")] = DATA,
+    checkpoints: CheckpointsOption = CHECKPOINTS,
+    device: DeviceOption = "auto",
+    as_json: Json = False,
+) -> None:
+    """Judge every metric against people, on public judgements, as one table."""
+    with told_errors():
+        names = [one.strip() for one in sources.split(",") if one.strip()] or list(SOURCES)
+        for folder in copies or ():
+            if not folder.is_dir():
+                raise DataError(f"There is no folder {folder}; --from names one with copies.")
+        if shuffled is not None and not semsims(shuffled):
+            raise SettingsError(f"{shuffled} holds no SemSim.")
+        place = Workshop(
+            copies=(*(copies or ()), data_dir / "people"),
+            scores=out / "scores",
+            resources=Resources(checkpoints=checkpoints, device=pick_device(device)),
+            shuffled=shuffled,
+        )
+        with TerminalBar("Judging", unit="picture") as bar:
+            rows, absent = judged_by_people(names, place, bar)
+        text = _written(rows, absent, out)
+        show_told(rows_of(rows), text, as_json)
+    say(f"Wrote {out / 'people.md'} and people.csv.")
+
+
+def _written(rows: pd.DataFrame, absent: Mapping[str, str], out: Path) -> str:
+    out.mkdir(parents=True, exist_ok=True)
+    missing = [f"{name} has no row: {why}" for name, why in absent.items()]
+    cited = [f"{name}: {one.licence}. {one.citation}." for name, one in SOURCES.items()]
+    text = "\n".join([writing.markdown(people_table(rows)), *missing, "", *cited])
+    (out / "people.md").write_text(f"{text}\n", encoding="utf-8")
+    (out / "people.csv").write_text(writing.csv(rows), encoding="utf-8")
+    return text

@@ -1,0 +1,149 @@
+"""Judgements of CIFAR's test pictures: CIFAR-10H, and the labels that five people checked."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from semsim.base.errors import DataError
+from semsim.base.storage.records import guarded
+from semsim.base.table_files import check_columns
+from semsim.people.fetching import raw_file
+from semsim.people.source import SELF, SHARES, Judged, Source, paired, picture_files
+
+CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+COUNTS, COUNTS_ARRAY = "counts.csv", "cifar10h-counts.npy"
+LABELS_ARRAY = "cifar10_test_set_original_labels.npy"  # numbers of the true classes
+CHECKED = ("cifar10_mturk.json", "cifar100_mturk.json")
+_SEEN = "as it is"  # the model of pictures that nobody changed
+_DIGITS = 5  # of an index in the test set, as files are called
+
+
+def _cifar10h(folder: Path) -> Judged:
+    """Read `counts.csv`, or the authors' array of counts and that of true classes.
+
+    Pictures, where they are, are `images/<index>.png` or `.jpg`.
+    """
+    table = _counts(folder)
+    counts = table[list(CIFAR10)].to_numpy(dtype=float)
+    true = table["class_name"].map(CIFAR10.index).to_numpy()
+    shares = pd.DataFrame(
+        {
+            "model": _SEEN,
+            "image_id": table["index"].map(_as_file),
+            "class_name": table["class_name"],
+            SHARES: counts[np.arange(len(table)), true] / counts.sum(axis=1),
+        }
+    )
+    pictures = picture_files(folder, "images/*")
+    shown = {(_SEEN, image_id): path for image_id, path in pictures.items()}
+    return Judged(pairs=paired(shares, pictures, shown), shares=shares)
+
+
+def _counts(folder: Path) -> pd.DataFrame:
+    """Return one row a picture: index, class_name, and how many people named each class."""
+    if (folder / COUNTS).is_file():
+        table = pd.read_csv(folder / COUNTS)
+        check_columns(table, ("index", "class_name", *CIFAR10), f"{folder / COUNTS}", DataError)
+        return table
+    counts, labels = (_array(folder / one) for one in (COUNTS_ARRAY, LABELS_ARRAY))
+    if counts.shape != (len(labels), len(CIFAR10)):
+        raise DataError(
+            f"{folder / COUNTS_ARRAY} should have {len(labels)} rows of {len(CIFAR10)} counts, one "
+            f"a label of {LABELS_ARRAY}; it is {counts.shape}."
+        )
+    names = [CIFAR10[int(label)] for label in labels]
+    table = pd.DataFrame(counts, columns=list(CIFAR10))
+    return table.assign(index=range(len(names)), class_name=names)
+
+
+def _array(path: Path) -> np.ndarray:
+    with guarded(path, DataError, "is not a readable array ({})."):
+        return np.asarray(np.load(path, allow_pickle=False))
+
+
+def _label_errors(folder: Path) -> Judged:
+    """Read how many of five workers see the given label, alone or with the guessed one.
+
+    Pictures, where they are, are `<cifar10 or cifar100>/<index>.png` or `.jpg`.
+    """
+    shares, pairs = [], []
+    for file in (folder / one for one in CHECKED if (folder / one).is_file()):
+        dataset = file.name.partition("_")[0]
+        rows = pd.DataFrame([_checked(one, file) for one in _entries(file)])
+        rows = rows.assign(model=dataset, image_id=f"{dataset}-" + rows["image_id"])
+        files = picture_files(folder, f"{dataset}/*").items()
+        pictures = {f"{dataset}-{stem:0>{_DIGITS}}": path for stem, path in files}
+        shown = {(dataset, image_id): path for image_id, path in pictures.items()}
+        shares.append(rows)
+        pairs += paired(rows, pictures, shown)
+    return Judged(pairs=pairs, shares=pd.concat(shares, ignore_index=True))
+
+
+def _entries(file: Path) -> list[Any]:
+    with guarded(file, DataError, "is not readable JSON ({})."):
+        found = json.loads(file.read_text(encoding="utf-8"))
+    if not isinstance(found, list):
+        raise DataError(f"{file} should hold a list; got a {type(found).__name__}.")
+    return found
+
+
+def _checked(entry: Any, file: Path) -> dict[str, Any]:
+    try:
+        answers = entry["mturk"]
+        said = {one: int(answers[one]) for one in ("given", "guessed", "neither", "both")}
+        return {
+            "image_id": _as_file(entry["id"]),
+            "class_name": str(entry["given_original_label_name"]),
+            SHARES: (said["given"] + said["both"]) / sum(said.values()),
+        }
+    except (TypeError, KeyError, ValueError, ZeroDivisionError) as error:
+        raise DataError(f"{file}: an entry cannot be read ({error!r}): {entry!r:.200}") from error
+
+
+def _as_file(index: Any) -> str:
+    return f"{int(index):0{_DIGITS}d}"
+
+
+_REPOSITORY = ("jcpeterson/cifar-10h", "597cbc5f07266c9405b830ee4a53463539124c4f")
+_ERRORS = ("cleanlab/label-errors", "5457895eee26e49187de5c4d6617b9de6f172221")
+_TRUE_LABELS = (_ERRORS[0], "e3ea63914629b0481d0d58c301110cb6c043cc69")
+_CHECKSUMS = (
+    "a0f742b5f04669ca9bc02a9033d7d8916f8f8f9034a8ab72054b6129ff9e4d27",
+    "1ec2cdc345dfc0b8d371f11fce34319fc7df06589a410d1150cd744aa5c86d71",
+)
+CIFAR_10H = Source(
+    name="cifar-10h",
+    about="about 50 people name each test picture of CIFAR-10, one of 10 words",
+    repository=_REPOSITORY[0],
+    commit=_REPOSITORY[1],
+    licence="CC BY-NC-SA 4.0",
+    non_commercial=True,
+    citation="Peterson et al. 2019, Human uncertainty makes classification more robust (ICCV)",
+    files=(
+        raw_file(*_REPOSITORY, f"data/{COUNTS_ARRAY}"),
+        raw_file(*_TRUE_LABELS, f"original_test_labels/{LABELS_ARRAY}"),
+    ),
+    marks=((COUNTS,), (COUNTS_ARRAY, LABELS_ARRAY)),
+    read=_cifar10h,
+    compares=False,
+    note=SELF,
+)
+LABEL_ERRORS = Source(
+    name="label-errors",
+    about="5 workers a picture check doubted labels of CIFAR-10 and CIFAR-100",
+    repository=_ERRORS[0],
+    commit=_ERRORS[1],
+    licence="Apache-2.0",
+    citation="Northcutt, Athalye and Mueller 2021, Pervasive label errors in test sets (NeurIPS)",
+    files=tuple(
+        raw_file(*_ERRORS, f"mturk/{name}", sha256)
+        for name, sha256 in zip(CHECKED, _CHECKSUMS, strict=True)
+    ),
+    marks=tuple((name,) for name in CHECKED),
+    read=_label_errors,
+    compares=False,
+    note=SELF,
+)
