@@ -42,7 +42,7 @@ from semsim.metrics import MetricSpec, Resources, all_metrics, find_metric
 from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, score_sets
 from semsim.people import SOURCES, Source
 from semsim.reporting import writing
-from semsim.reporting.notation import NONE, interval, number, reason
+from semsim.reporting.notation import NONE, number, reason, with_interval
 from semsim.reporting.tables import Cells, Table, table_of
 from semsim.weights import CHECKPOINTS
 
@@ -216,16 +216,14 @@ def _people_row(source: Source, evidence: Evidence, ceiling: Ceiling) -> dict[st
 
 def _why(source: Source, ceiling: Ceiling) -> str:
     words = [] if source.compares else [source.note]
-    return " ".join([*words, *([f"{ceiling.undefined}."] if ceiling.undefined else [])])
+    return " ".join([*words, *([f"No ceiling: {ceiling.undefined}."] if ceiling.undefined else [])])
 
 
 def people_table(rows: pd.DataFrame) -> Table:
     """Return the rows of `judged_by_people` as a table to read."""
 
-    def ends(row: pd.Series, name: str) -> str:
-        if pd.isna(row[name]):
-            return NONE
-        return f"{number(row[name])} {interval(row[f'{name}_low'], row[f'{name}_high'])}"
+    def shown(row: pd.Series, name: str) -> str:
+        return with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
 
     cells: Cells = {
         "source": lambda row: str(row["source"]),
@@ -233,9 +231,9 @@ def people_table(rows: pd.DataFrame) -> Table:
         "ranked": lambda row: NONE if pd.isna(row["n"]) else f"{row['n']:,.0f} {row['of']}",
         "soft pairwise accuracy": lambda row: number(row["soft_accuracy"]),
         "band": lambda row: NONE if not row["band"] > 0 else f"{row['band']:.0f}",
-        "ρ": lambda row: ends(row, "rho"),
-        "τ": lambda row: ends(row, "tau"),
-        "AUC": lambda row: ends(row, "auc"),
+        "ρ": lambda row: shown(row, "rho"),
+        "τ": lambda row: shown(row, "tau"),
+        "AUC": lambda row: shown(row, "auc"),
         "why not": lambda row: reason(row["why"]) or "",
     }
     return table_of(
