@@ -53,6 +53,8 @@ def _read(folder: Path) -> Judged:
     }
     if not shown:
         raise DataError(f"{folder} holds no degraded picture beside one of its object as it is.")
+    if unknown := sorted({condition for condition, _ in shown} - {*known.index}):
+        raise DataError(f"{folder} has no share of people for {', '.join(unknown)}.")
     rows = pd.DataFrame(list(shown), columns=["model", "image_id"])
     rows = rows.assign(
         class_name=rows["image_id"].str.rstrip("0123456789"),

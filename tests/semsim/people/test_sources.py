@@ -109,6 +109,9 @@ def test_recurrent_without_its_pictures_or_columns_says_so(tmp_path):
     (folder / "rates.csv").write_text("condition,accuracy\ncontrol,1\n")
     with pytest.raises(DataError, match="sem"):
         SOURCES["recurrent"].plan(folder)
+    rates().iloc[:-1].to_csv(folder / "rates.csv", index=False)
+    with pytest.raises(DataError, match=f"no share of people for {CONDITIONS[-1]}"):
+        SOURCES["recurrent"].plan(folder)
     rates().to_csv(folder / "rates.csv", index=False)
     for path in folder.glob("originals/*"):
         path.unlink()
