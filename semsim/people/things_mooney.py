@@ -31,7 +31,7 @@ def _read(folder: Path) -> Judged:
         {
             "model": _MODEL,
             "image_id": table["image"],
-            "class_name": table["image"].str.rstrip("0123456789"),
+            "class_name": table["image"],
             SHARES: values,
         }
     )
