@@ -8,10 +8,10 @@ from markupsafe import Markup
 
 from semsim.lab.markup import pieces
 from semsim.reporting.notation import number
+from semsim.reporting.svg import ticks
 
 _WIDTH, _HEIGHT = 420, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 10, 36  # what is left around the curves
-_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _HTML = pieces("curves.html")
 
 
@@ -67,20 +67,12 @@ def svg(chart: Chart) -> Markup:
     drawn = [_drawn(curve, plane, words) for curve in chart.curves]
     below = [(plane.x(float(n)), one) for n, one in enumerate(words)]
     if not words:
-        below = [(plane.x(one), f"{one:g}") for one in ticks(most)]
-    beside = [(plane.y(one), f"{one:g}") for one in ticks(highest)]
+        below = [(plane.x(one), f"{one:g}") for one in ticks((0.0, most))]
+    beside = [(plane.y(one), f"{one:g}") for one in ticks((0.0, highest))]
     box = {"width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "right": _WIDTH - _RIGHT}
     box |= {"base": _HEIGHT - _BOTTOM}
     line = None if chart.line is None else plane.y(chart.line)
     return Markup(_HTML.chart(chart, drawn, below, beside, box, line))
-
-
-def ticks(most: float, about: int = 4) -> list[float]:
-    """Round numbers from 0 to `most`, `about` so many steps."""
-    size = most / about
-    ten = 10.0 ** math.floor(math.log10(size))
-    step = ten * next(one for one in _STEPS if one * ten >= size * (1 - 1e-9))
-    return [n * step for n in range(int(most / step + 1e-9) + 1)]
 
 
 @dataclass(frozen=True, kw_only=True)

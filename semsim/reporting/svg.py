@@ -16,6 +16,7 @@ Ends = tuple[float, float]
 _WIDTH, _HEIGHT = 460, 320  # of a plane, in units of its own
 _LEFT, _BOTTOM, _TOP, _RIGHT = 52, 44, 12, 14
 _TICKS = 4
+_SLACK = 1e-9  # by which a number may be beside a tick from rounding
 _BESIDE, _CROWD = 9.0, 60.0  # between points of one place, and the most that all of them take
 _CLOUD = 100  # points: of more only those of one place are moved, as near ones show how dense it is
 _SPREAD = (
@@ -164,11 +165,11 @@ def _bars(one: Point, x_axis: Ends, y_axis: Ends) -> str:
 def _axes(x_axis: Ends, y_axis: Ends, x_title: str, y_title: str) -> str:
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     parts = []
-    for value in _ticks(x_axis):
+    for value in ticks(x_axis):
         x = _x(value, x_axis)
         parts.append(f'<line x1="{x}" x2="{x}" y1="{_TOP}" y2="{bottom}"/>')
         parts.append(f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{_tick(value)}</text>')
-    for value in _ticks(y_axis):
+    for value in ticks(y_axis):
         y = _y(value, y_axis)
         parts.append(f'<line x1="{_LEFT}" x2="{right}" y1="{y}" y2="{y}"/>')
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{_tick(value)}</text>')
@@ -195,13 +196,13 @@ def _around(values: Sequence[float]) -> Ends:
     return low - room, high + room
 
 
-def _ticks(axis: Ends) -> list[float]:
-    """Round numbers within the range, about `_TICKS` of them."""
+def ticks(axis: Ends) -> list[float]:
+    """Return round numbers within a range, about `_TICKS` of them."""
     rough = (axis[1] - axis[0]) / _TICKS
-    unit = 10 ** math.floor(math.log10(rough))
-    step = next(unit * times for times in (1, 2, 2.5, 5, 10) if unit * times >= rough)
-    first = math.ceil(axis[0] / step)
-    return [float(step * n) for n in range(first, math.floor(axis[1] / step) + 1)]
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * n for n in (1, 2, 2.5, 5, 10) if unit * n >= rough * (1 - _SLACK))
+    first, last = math.ceil(axis[0] / step - _SLACK), math.floor(axis[1] / step + _SLACK)
+    return [float(step * n) for n in range(first, last + 1)]
 
 
 def _tick(value: float) -> str:

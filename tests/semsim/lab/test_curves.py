@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from semsim.lab.curves import Chart, Curve, svg, ticks
+from semsim.lab.curves import Chart, Curve, svg
+from semsim.reporting.svg import ticks
 
 
 class Tags(HTMLParser):
@@ -73,4 +74,4 @@ def test_colours_are_the_themes_and_names_are_escaped():
     [(1.05, [0, 0.5, 1.0]), (8, [0, 2, 4, 6, 8]), (30, [0, 10, 20, 30]), (0.3, [0, 0.1, 0.2, 0.3])],
 )
 def test_ticks_are_round(most, found):
-    assert ticks(most) == pytest.approx(found)
+    assert ticks((0.0, most)) == pytest.approx(found)
