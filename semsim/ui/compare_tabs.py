@@ -26,7 +26,8 @@ from semsim.reporting.svg import Mark, Point, axis_of, line, plane, words_of_end
 from semsim.ui import ScienceContext
 from semsim.ui.compare_data import Comparison, is_import, model_choices, rows_of_model
 from semsim.ui.compare_files import address, made_address, made_file, made_job, missing_weights
-from semsim.ui.compare_view import HTML, Asked, image_source, job_facts, unavailable, weights
+from semsim.ui.compare_view import HTML, Asked, image_source, unavailable, weights
+from semsim.ui.jobpanel import JobView
 
 _PAGE = 12  # pictures of a list on one page
 _MOST_POINTS = 2000  # drawn in a browser; more take long and hide each other
@@ -266,10 +267,10 @@ def made(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     for what, (title, words) in _MADE.items():
         job = made_job(context, comparison, what)
         name = "" if job is None else made_file(job)
-        facts = {} if name else job_facts(job)
+        facts = None if name or job is None else JobView.of(job)
         where = made_address(job.id, name) if job is not None and name else ""
         found.append({"what": what, "title": title, "words": words, "job": facts, "address": where})
-    live = any(one["job"] and one["job"]["live"] for one in found)
+    live = any(one["job"] is not None and one["job"].live for one in found)
     return HTML.made(found, live)
 
 

@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.stats.verdict import rules_of, title_of
-from semsim.base.words import words_for_seconds
 from semsim.comparison.seen_originals import ALL
 from semsim.lab.markup import pieces, rooted
 from semsim.reporting.writing import png_address
-from semsim.ui import ScienceContext, jobpanel
+from semsim.ui import ScienceContext
 from semsim.ui.compare_data import REFERENCES, Comparison, View
 from semsim.ui.compare_files import live_download
+from semsim.ui.jobpanel import RESUMES, JobView
 from semsim.weights import WeightFile
 
 HTML = pieces("compare.html", "semsim.ui")
@@ -96,28 +96,8 @@ def no_scores(comparison: Comparison, job: Job | None) -> str:
 
 def scoring(job: Job | None) -> str:
     """The thin bar of the job that scores a study; nothing where none runs or none failed."""
-    done = job is None or jobs.state(job) is JobState.DONE
-    return HTML.scoring(None if done else job_facts(job, jobpanel.RESUMES))
-
-
-def job_facts(job: Job | None, resumes: str = "") -> dict[str, Any]:
-    """Return what the page shows of a job: state, share in per cent, note, time left, failure.
-
-    Args:
-        resumes: See `jobpanel.job_html`.
-    """
-    if job is None:
-        return {}
-    state, progress, seconds = jobs.state(job), jobs.latest(job), jobs.eta_seconds(job)
-    live = state in jobs.LIVE
-    left = f"about {words_for_seconds(seconds)} left" if live and seconds else ""
-    failed = jobs.error_text(job).split("\n\n", 1)[0] if state is JobState.FAILED else ""
-    return {
-        **{"id": job.id, "title": job.title, "state": state.value, "live": live, "failed": failed},
-        "words": jobpanel.state_words(state, jobs.stop_requested(job), resumes),
-        "share": 0 if progress is None else round(100 * jobpanel.share_done(progress)),
-        "note": " · ".join(text for text in (progress.note if progress else "", left) if text),
-    }
+    shown = job is not None and jobs.state(job) is not JobState.DONE
+    return HTML.scoring(JobView.of(job, RESUMES) if job is not None and shown else None)
 
 
 def head(comparison: Comparison) -> str:
@@ -172,7 +152,7 @@ def weights(context: ScienceContext, missing: Sequence[WeightFile]) -> str:
     """The weight files that can be fetched, and the one that is being fetched."""
     download = live_download(context)
     options = [(entry.name, weight_label(entry)) for entry in missing]
-    return HTML.weights(options, job_facts(download))
+    return HTML.weights(options, None if download is None else JobView.of(download))
 
 
 def weight_label(entry: WeightFile) -> str:

@@ -5,8 +5,9 @@ in the page: a reload, a second browser and a restarted server show the same.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from semsim.base.errors import JobError, SemsimError
 from semsim.base.jobs import folders as jobs
@@ -53,7 +54,7 @@ def show(job: Job | None) -> list[Any]:
         return ["", _button(False), _button(False), hidden, "", gr.Timer(active=False)]
     state = jobs.state(job)
     return [
-        job_html(job, RESUMES),
+        JobView.of(job, RESUMES).html,
         gr.Button(visible=state in jobs.LIVE, interactive=not jobs.stop_requested(job)),
         _button(state in _RESUMABLE),
         gr.Accordion(visible=True),
@@ -149,25 +150,21 @@ class Jobs:
         trouble: gr.HTML,
         start_job: Callable[..., Job],
         *,
-        name: Any = None,
-        next_name: Callable[..., str] = lambda *values: "",
         js: str | None = None,
         begun: Sequence[tuple[Any, Any]] = (),
     ) -> None:
         """Let `button` start the job that the inputs mean, or say in `trouble` why it cannot.
 
         Args:
-            name: A component that then gets the next free name, of `next_name`, if there is one.
             js: What makes the inputs in the browser.
-            begun: Components and what they become then.
+            begun: Components and what they become then, or what returns it, of the inputs.
         """
-        names = [] if name is None else [name]
-        changed = [*names, *(component for component, _ in begun)]
+        changed = [component for component, _ in begun]
 
         def start(*values: Any) -> list[Any]:
             try:
                 job = start_job(*values)
-                then = [next_name(*values) for _ in names] + [value for _, value in begun]
+                then = [value(*values) if callable(value) else value for _, value in begun]
             except SemsimError as error:
                 return [alert_html(error), *(gr.skip() for _ in [*changed, *self.outputs])]
             return ["", *then, *self._shown(job.id)]
@@ -218,69 +215,96 @@ def unreadable_html(job: Job | None, error: Exception) -> str:
     )
 
 
-def job_html(job: Job, resumes: str = "") -> str:
-    """The job's title, bar, note and time left, or what became of it, as HTML.
+@dataclass(frozen=True, kw_only=True)
+class JobView:
+    """A job as pages show it.
 
-    Args:
+    Attributes:
+        seconds: Those left, or, of a job that is done, those it took; None where unknown.
+        error: What went wrong, then the traceback.
         resumes: What the button beside it does where the job was cut off; "" without such a button.
     """
-    state = jobs.state(job)
-    return status_html(
-        title=job.title,
-        state=state,
-        stopping=jobs.stop_requested(job),
-        progress=jobs.latest(job),
-        seconds=jobs.seconds_taken(job) if state is JobState.DONE else jobs.eta_seconds(job),
-        error=jobs.error_text(job),
-        resumes=resumes,
-    )
 
+    title: str
+    state: JobState
+    stopping: bool
+    progress: Progress | None
+    seconds: float | None
+    error: str
+    id: str = ""
+    resumes: str = ""
 
-def status_html(
-    *,
-    title: str,
-    state: JobState,
-    stopping: bool,
-    progress: Progress | None,
-    seconds: float | None,
-    error: str,
-    resumes: str = "",
-) -> str:
-    """Return the state of a job as HTML; every text is escaped.
+    @classmethod
+    def of(cls, job: Job, resumes: str = "") -> Self:
+        """Read a job's folder."""
+        state = jobs.state(job)
+        return cls(
+            id=job.id,
+            title=job.title,
+            state=state,
+            stopping=jobs.stop_requested(job),
+            progress=jobs.latest(job),
+            seconds=jobs.seconds_taken(job) if state is JobState.DONE else jobs.eta_seconds(job),
+            error=jobs.error_text(job),
+            resumes=resumes,
+        )
 
-    Args:
-        resumes: See `job_html`.
-        seconds: Those left, or, of a job that is done, those it took; None where unknown.
-    """
-    runs = state is JobState.RUNNING
-    words = state_words(state, stopping, resumes)
-    if state is JobState.DONE and seconds is not None:
-        words = f"{words}, took {words_for_seconds(seconds)}"
-    if runs and progress is None and not stopping:
-        words = f"{words}; it has not got to its first step yet"
-    share, note = None, ""
-    all_done = progress is not None and share_done(progress) == 1
-    # The last step of one that failed may be done, and then nothing came of it.
-    if progress is not None and not (state is JobState.FAILED and all_done):
-        share = round(100 * share_done(progress))
-        left = f"about {words_for_seconds(seconds)} left" if runs and seconds is not None else ""
-        where = " · ".join(word for word in (f"{share} %", progress.note, left) if word)
-        # What a whole job was at last is over; one that ended early says where.
-        note = "" if state is JobState.DONE and share == 100 else where
-    # The traceback below what went wrong is for error.txt.
-    what = error.split("\n\n", 1)[0] if state is JobState.FAILED else ""
-    return str(_HTML.status(state.value, title, words, share, note, what))
+    @property
+    def live(self) -> bool:
+        """Return whether it waits or runs."""
+        return self.state in jobs.LIVE
 
+    @property
+    def words(self) -> str:
+        """Return the state in words."""
+        if self.state is JobState.RUNNING and self.stopping:
+            return "Stopping after the present step"
+        words = _WORDS[self.state]
+        return f"{words} {self.resumes}".strip() if self.state in CUT_OFF else words
 
-def state_words(state: JobState, stopping: bool, resumes: str = "") -> str:
-    """Return the state of a job in words.
+    @property
+    def done(self) -> float:
+        """Return the share that is done, 0 to 1."""
+        one = self.progress
+        return min(1.0, one.done / one.total) if one is not None and one.total > 0 else 0.0
 
-    Args:
-        resumes: What can be done about it, see `job_html`.
-    """
-    if state is JobState.RUNNING and stopping:
-        return "Stopping after the present step"
-    return f"{_WORDS[state]} {resumes}".strip() if state in CUT_OFF else _WORDS[state]
+    @property
+    def share(self) -> int:
+        """Return the share that is done, in per cent."""
+        return round(100 * self.done)
+
+    @property
+    def left(self) -> str:
+        """Return the time left, "" of a job that does not run or has no pace."""
+        known = self.state is JobState.RUNNING and self.seconds is not None
+        return f"about {words_for_seconds(self.seconds or 0)} left" if known else ""
+
+    @property
+    def note(self) -> str:
+        """Return what it is at, and the time left."""
+        at = "" if self.progress is None else self.progress.note
+        return " · ".join(filter(None, (at, self.left)))
+
+    @property
+    def failed(self) -> str:
+        """Return what went wrong; the traceback below it is for error.txt."""
+        return self.error.split("\n\n", 1)[0] if self.state is JobState.FAILED else ""
+
+    @property
+    def html(self) -> str:
+        """Return title, bar, note and time left, or what became of the job; text is escaped."""
+        words, share, note = self.words, None, ""
+        if self.state is JobState.DONE and self.seconds is not None:
+            words = f"{words}, took {words_for_seconds(self.seconds)}"
+        if self.state is JobState.RUNNING and self.progress is None and not self.stopping:
+            words = f"{words}; it has not got to its first step yet"
+        # The last step of one that failed may be done, and then nothing came of it.
+        if self.progress is not None and not (self.state is JobState.FAILED and self.done == 1):
+            share, note = self.share, " · ".join(filter(None, (f"{self.share} %", self.note)))
+            # What a whole job was at last is over; one that ended early says where.
+            note = "" if self.state is JobState.DONE and share == 100 else note
+        status = _HTML.status(self.state.value, self.title, words, share, note, self.failed)
+        return str(status)
 
 
 def last_words(root: Path, kind: str, asked: Mapping[str, Any], called: str) -> str:
@@ -294,11 +318,6 @@ def last_words(root: Path, kind: str, asked: Mapping[str, Any], called: str) -> 
     if seconds is None:
         return ""
     return f"The last {called} took {words_for_seconds(seconds)} on this machine."
-
-
-def share_done(progress: Progress) -> float:
-    """The share of it that is done, 0 to 1."""
-    return min(1.0, progress.done / progress.total) if progress.total > 0 else 0.0
 
 
 def _button(visible: bool) -> Any:
@@ -320,8 +339,5 @@ def running(root: Path) -> list[Live]:
 
 
 def _live(job: Job) -> Live:
-    progress, seconds = jobs.latest(job), jobs.eta_seconds(job)
-    left = "" if seconds is None else f"about {words_for_seconds(seconds)} left"
-    share = 0.0 if progress is None else share_done(progress)
-    where = rooted(f"/studio/{WATCHED.get(job.kind, '')}")
-    return Live(job.title, share, left, where)
+    one = JobView.of(job)
+    return Live(one.title, one.done, one.left, rooted(f"/studio/{WATCHED.get(job.kind, '')}"))

@@ -79,15 +79,8 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             *studying.load(),
         ]
 
-    def start(
-        studies: Sequence[str],
-        held: str,
-        part: float,
-        name: str,
-        preset: str,
-        controls: str,
-        *values: Any,
-    ) -> Job:
+    def start(studies: Sequence[str], held: str, part: float, *others: Any) -> Job:
+        name, preset, controls, *values = others
         settings = learn_form.settings_of(preset, values, context.checkpoints)
         asked = parse_hold_out(held or "original", part)
         return begin_training(context, studies, name, settings, asked, controls)
@@ -134,9 +127,10 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         [*asked, name, preset, controls, *form.fields],
         trouble,
         start,
-        name=name,
-        next_name=lambda studies, *values: suggest_name(context, studies),
-        begun=[(tabs, gr.update(selected=_ONE))],
+        begun=[
+            (name, lambda studies, *values: suggest_name(context, studies)),
+            (tabs, gr.update(selected=_ONE)),
+        ],
     )
     loaded = [tabs, study, *described, form.weights, *watched, *studying.outputs]
     return [(load, loaded)]

@@ -19,7 +19,7 @@ from semsim.importers.uploads import Upload
 from semsim.lab.markup import pieces, rooted
 from semsim.ui import ScienceContext, pictures_data
 from semsim.ui.answers import GoneError
-from semsim.ui.jobpanel import CUT_OFF, job_html, when
+from semsim.ui.jobpanel import CUT_OFF, JobView, when
 from semsim.ui.pictures_data import Brought, Shelved, Wanted
 
 # What may be sent after what it belongs to: what the place for it is called, asks and says.
@@ -218,7 +218,7 @@ def plan(context: ScienceContext, job: Job) -> str:
 
 def status(job: Job) -> str:
     """Return the progress of a job, or its outcome, as HTML."""
-    return job_html(job, _RESUMES if may_resume(job) else "")
+    return JobView.of(job, _RESUMES if may_resume(job) else "").html
 
 
 def may_resume(job: Job) -> bool:

@@ -14,7 +14,7 @@ from semsim.base.storage.atomic import write_json
 from semsim.base.words import words_for_seconds
 from semsim.lab.markup import alert_html
 from semsim.ui import jobpanel
-from semsim.ui.jobpanel import status_html
+from semsim.ui.jobpanel import JobView
 
 
 class Page(HTMLParser):
@@ -49,7 +49,7 @@ def draw(**changes):
         "seconds": 125.0,
         "error": "",
     }
-    return Page(status_html(**(plain | changes)))
+    return Page(JobView(**(plain | changes)).html)
 
 
 @pytest.fixture
@@ -229,9 +229,8 @@ def test_a_list_of_jobs_begins_one_or_says_why_not(tmp_path):
             opened=lambda job: [job.title if job else ""],
             opened_outputs=[opened],
         )
-        ran.begin_with(
-            gr.Button(), [name], trouble, make, name=name, next_name=lambda title: f"{title} 2"
-        )
+        begun = [(name, lambda title: f"{title} 2")]
+        ran.begin_with(gr.Button(), [name], trouble, make, begun=begun)
     (begin,) = (fn for fn in blocks.fns.values() if fn.fn.__name__ == "start")
     assert list(begin.outputs) == [trouble, name, *outputs]
     assert ran.load()[-2:] == ["drawn", ""]
