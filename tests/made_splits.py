@@ -5,8 +5,7 @@ from dataclasses import replace
 import torch
 
 from semsim.base.jobs.folders import run_as_job
-from semsim.systems.split.page import FIRST_LOOK
-from semsim.systems.split.plan import SplitPlace, queue_split
+from semsim.systems.split.plan import FIRST_LOOK, SplitPlace, queue_split
 from semsim.systems.split.run import FeatureLeak, planned_sets, write_split_set
 from semsim.types import LabelledImages
 

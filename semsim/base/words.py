@@ -1,5 +1,6 @@
 """Words that several pages share: counts, lists, how good an attacked model was."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,23 @@ def percent(share: float) -> str:
         if float(text[:-1]) not in (0, 100) or share in (0, 1):
             break
     return text
+
+
+def with_spread(
+    mean: float | None, sd: float | None = None, form: str = ".2f", none: str = "–"
+) -> str:
+    """Return a mean and its standard deviation, as "0.31 ± 0.02", "∞" of what is infinite.
+
+    Args:
+        sd: None or NaN where it is not known, as of one value: then the mean stands alone.
+        form: Of both numbers.
+        none: Where there is no mean.
+    """
+    if mean is None or math.isnan(mean):
+        return none
+    if math.isinf(mean):
+        return "∞"
+    return f"{mean:{form}}" + ("" if sd is None or math.isnan(sd) else f" ± {sd:{form}}")
 
 
 def words_for_seconds(seconds: float) -> str:

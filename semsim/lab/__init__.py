@@ -17,3 +17,23 @@ class LabContext:
     data: Path
     checkpoints: Path
     device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """An order's effort before it is started.
+
+    Attributes:
+        made, attacked: Counts in words.
+        more: Beside what is made.
+        disk: Bytes at most.
+        time: In words, or "" where there is no forecast.
+        note: What else is to be known.
+    """
+
+    made: str
+    more: str
+    attacked: str
+    disk: int
+    time: str = ""
+    note: str = ""

@@ -13,8 +13,9 @@ from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
 from semsim.base.words import words_for_seconds
+from semsim.lab import Effort
 from semsim.lab.choices import FormChoice, absent, reasons
-from semsim.lab.markup import joined, pieces, rooted
+from semsim.lab.markup import joined, pieces, rooted, said
 from semsim.lab.settings_form import MOST_SEEDS, Given, changed, settings_of
 
 FOLDER = "/studio/lab-files"  # below which forms find their script and what it asks for
@@ -97,6 +98,27 @@ class NumberField:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Crossed:
+    """Two lists of a form crossed: each dot is one thing to run.
+
+    Attributes:
+        caption: What a dot is; a word in [[ ]] is explained.
+        across, down: The name of a list, and what its items are called.
+        fixed: Items down that always run.
+        never: Pairs (down, across) that cannot be, for the reason `why`.
+        one: Whether one item across is chosen, not several.
+    """
+
+    caption: str
+    across: tuple[str, str]
+    down: tuple[str, str]
+    fixed: Sequence[str] = ()
+    never: Sequence[tuple[str, str]] = ()
+    why: str = ""
+    one: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class LabForm(Generic[T]):
     """The form of a page, and what it means.
 
@@ -105,6 +127,9 @@ class LabForm(Generic[T]):
         kind: Of the jobs that carry orders out.
         offered: Title, line and order of each card.
         lists, numbers: By which an order is chosen.
+        crossed: Two of the lists as a table of dots.
+        folded: What stands behind "More".
+        beside: Whether the fields stand beside the lists of pictures and attacks.
         settings: Names of further fields, by the part of the order that has them, "" for the order
             itself.
         named: Whether an order has a name, which may be left empty.
@@ -118,6 +143,9 @@ class LabForm(Generic[T]):
     lists: Mapping[str, ItemList]
     settings: Mapping[str, Sequence[str]]
     like: Callable[[T], Mapping[str, Any]]
+    crossed: Crossed
+    folded: str
+    beside: bool = True
     numbers: Sequence[NumberField] = ()
     named: bool = False
     more: Callable[[T], Mapping[str, str]] = lambda order: {}
@@ -171,19 +199,32 @@ class LabForm(Generic[T]):
         off = reasons() if name == "datasets" else {}
         return _LAB.choices(name, one.title, one.choices, one.chosen(self.first), off, one.one)
 
-    def crossed(
-        self, caption: str, across: tuple[str, str], down: tuple[str, str], **more: Any
-    ) -> str:
-        """Return two lists crossed, each its name and what its items are called."""
-        chosen = self.chosen(self.first)
-        sides = [(name, self.lists[name].choices, chosen[name]) for name, _ in (across, down)]
-        counts = [f"{len(self.lists[name].choices)} {called}" for name, called in (across, down)]
-        return _LAB.crossed(caption, *sides, f"All {' and '.join(counts)}", **more)
+    def html(self, inside: str, *row: str) -> str:
+        """Return the form with the first card's order.
 
-    def row(self, *more: str) -> str:
-        """Return the name, where an order has one, and the numbers, then `more` fields."""
+        Args:
+            inside: What is folded, above the settings of what is chosen.
+            row: Fields after the name, where an order has one, and the numbers.
+        """
         named = [_LAB.named(self.name)] if self.named else []
-        return joined([*named, *(one.html(one.of(self.first)) for one in self.numbers), *more])
+        fields = [*named, *(one.html(one.of(self.first)) for one in self.numbers), *row]
+        side = joined(map(self.choices, ("datasets", "attacks")))
+        plugins = [name for name, one in self.lists.items() if one.plugins]
+        more = _LAB.more(plugins, inside, f"More: {self.folded}")
+        return str(_LAB.plan(self._dots(), side, joined(fields), more, beside=self.beside))
+
+    def _dots(self) -> str:
+        of, chosen = self.crossed, self.chosen(self.first)
+        named = [(name, self.lists[name].choices, what) for name, what in (of.across, of.down)]
+        counts = [f"{len(choices)} {what}" for _, choices, what in named]
+        sides = [(name, choices, chosen[name]) for name, choices, _ in named]
+        return _LAB.crossed(said(of.caption), *sides, f"All {' and '.join(counts)}", of)
+
+    def settings_html(self, part: str, names: Sequence[str] = ()) -> str:
+        """Return the fields of a part of the first card's order, all of them or those named."""
+        of = getattr(self.first, part) if part else self.first
+        fields = settings_of(of, names or self.settings[part])
+        return _LAB.fields(fields, f"{part}." if part else "")
 
     def cards_html(self, data: Path) -> str:
         """Return the cards with what the last run of each took on this machine.
@@ -211,26 +252,6 @@ class LabForm(Generic[T]):
 def now_at(name: str) -> str:
     """Return the address of the part of a page that is called so, as it is now."""
     return rooted(f"{FOLDER}/drawn/{name}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effort:
-    """An order's effort before it is started.
-
-    Attributes:
-        made, attacked: Counts in words.
-        more: Beside what is made.
-        disk: Bytes at most.
-        time: In words, or "" where there is no forecast.
-        note: What else is to be known.
-    """
-
-    made: str
-    more: str
-    attacked: str
-    disk: int
-    time: str = ""
-    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

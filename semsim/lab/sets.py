@@ -67,6 +67,25 @@ def in_turn(named: Sequence[tuple[str, Path]], state: JobState) -> list[RunSet]:
     ]
 
 
+def drawn(
+    steps: Sequence[RunSet],
+    said: Sequence[str],
+    method: str,
+    result: str,
+    figures: Sequence[Sequence[str]] = (),
+) -> list[str]:
+    """Return the parts of a page that makes `steps`: strip, progress, verdict, result, line-up.
+
+    Args:
+        said: The verdict's sentences, none before there is one.
+        method: See `verdict_html`.
+        figures: See `line_up_html`.
+    """
+    progress = sets_html(steps) if steps else ""
+    verdict = verdict_html(said, steps, method if steps else "") if said else ""
+    return [strip_html(steps), progress, verdict, result, line_up_html(steps, figures)]
+
+
 def sets_html(steps: Sequence[RunSet]) -> str:
     """A row for every set of a run, with a square that says how far it is."""
     rows = [(one.name, one.target or "–", one.state[1], None, [one.state]) for one in steps]

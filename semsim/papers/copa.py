@@ -33,6 +33,7 @@ from semsim.base.progress import Report, silent
 from semsim.base.registry import build
 from semsim.base.storage.pieces import Pieces, key_of
 from semsim.base.storage.places import toml_of
+from semsim.base.words import with_spread
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.grid.executor import Piece, spread
@@ -313,19 +314,12 @@ def _line(row: dict) -> list[str]:
     odd = [f"{row[name]} {words}" for name, words in _ODD.items() if row[name]]
     return [
         *(row["activation"], str(row["variant"]), row["method"]),
-        _spread(row["mse"], row["mse_sd"], ".2g" if row["mse"] < 1e-3 else ".4f"),
-        _spread(row["psnr"], row["psnr_sd"], ".1f"),
-        _spread(row["psnr_paper"], row["psnr_paper_sd"], ".1f"),
+        with_spread(row["mse"], row["mse_sd"], ".2g" if row["mse"] < 1e-3 else ".4f", "-"),
+        *(with_spread(row[name], row[f"{name}_sd"], ".1f", "-") for name in ("psnr", "psnr_paper")),
         *("-" if math.isnan(row[name]) else f"{row[name]:.0e}" for name in _FITS),
         ", ".join([str(row["n"]), *odd]),
         *(("", "") if printed is None else (f"{mse:.4f}, {psnr:.1f}" for mse, psnr in printed)),
     ]
-
-
-def _spread(mean: float, sd: float, form: str) -> str:
-    if math.isnan(mean):
-        return "-"
-    return f"{mean:{form}}" + ("" if math.isnan(sd) else f" ± {sd:{form}}")
 
 
 def write_figure(images: LabelledImages, variants: Sequence[int], kind: str, out: Path) -> Path:

@@ -40,7 +40,7 @@ from semsim.base.storage.atomic import write_json
 from semsim.base.storage.pieces import key_of
 from semsim.base.storage.places import toml_of
 from semsim.base.storage.records import read_record, write_record
-from semsim.base.words import counted
+from semsim.base.words import counted, with_spread
 from semsim.device import how_busy, one_thread
 from semsim.grid.executor import Piece, make_files
 from semsim.layer_graph import LayerGraph, count_parameters
@@ -220,16 +220,12 @@ def _by_clients(
         for count in counts:
             same = (*key, count)
             found = [value(c) for c in cells if (c.network, c.scheme, c.clients) == same]
-            row.append(_mean_and_spread(found, digits))
+            sd = statistics.stdev(found) if len(found) > 1 else None
+            row.append(with_spread(statistics.fmean(found), sd, f".{digits}f"))
         row.append(" / ".join(f"{one:.{digits}f}" for one in paper.get(key, ())))
         rows.append(row)
     told = f"paper, K={' / '.join(map(str, CLIENTS))}"
     return text_table(["network", "scheme", *(f"K={count}" for count in counts), told], rows)
-
-
-def _mean_and_spread(values: Sequence[float], digits: int) -> str:
-    mean = f"{statistics.fmean(values):.{digits}f}"
-    return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
 
 
 def _gap(cells: Sequence[TrainingEnd]) -> str:

@@ -9,8 +9,9 @@ from semsim.base.errors import JobError, SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import QUIETLY, gr
+from semsim.lab import Effort
 from semsim.lab.markup import alert_html, pieces, rooted
-from semsim.lab.page import FOLDER, Effort, FreePage, LabPage, Loads, PagedPictures
+from semsim.lab.page import FOLDER, FreePage, LabPage, Loads, PagedPictures
 from semsim.lab.settings_form import Given
 from semsim.ui import ScienceContext, jobpanel, lab
 from semsim.ui.jobpanel import last_words, unreadable_html

@@ -6,18 +6,15 @@ from pathlib import Path
 
 from semsim.attacks.as_text import with_preset
 from semsim.base.errors import SettingsError
-from semsim.base.jobs.folders import Job
 from semsim.base.storage.names import free_name
-from semsim.base.words import counted, words_for_seconds
 from semsim.campaign.campaign_job import KIND, like
-from semsim.campaign.forecast import Outlook
 from semsim.campaign.plan import DEMO_GRID, FIRST_LOOK, PAPER_GRID, Campaign
-from semsim.device import cores
 from semsim.grid.subprocess_worker import apart
-from semsim.lab import choices
-from semsim.lab.markup import joined, pieces, said
-from semsim.lab.page import Effort, ItemList, LabForm, LabPage, NumberField, PagedPictures
-from semsim.lab.settings_form import Given, settings_of
+from semsim.lab import Effort
+from semsim.lab.choices import CHOICES, DATASETS, PRESETS, judge_choices
+from semsim.lab.markup import joined, pieces
+from semsim.lab.page import Crossed, ItemList, LabForm, LabPage, NumberField, PagedPictures
+from semsim.lab.settings_form import Given
 from semsim.targets import TARGETS
 from semsim.ui import ScienceContext
 from semsim.ui.reconstruct_sets import draw, grid_now, offered
@@ -51,15 +48,13 @@ FORM = LabForm(
         ("As in the paper", "14 targets on CIFAR-100; a GPU's work.", PAPER_GRID),
     ),
     lists={
-        "datasets": ItemList("datasets", choices.PICTURES, "Pictures", "semsim.datasets:DATASETS"),
+        "datasets": ItemList("datasets", CHOICES["pictures"], "Pictures", DATASETS),
         "architectures": ItemList(
-            "architectures", choices.ARCHITECTURES, "models", "semsim.targets:TARGETS"
+            "architectures", CHOICES["architectures"], "models", "semsim.targets:TARGETS"
         ),
-        "strategies": ItemList("strategies", choices.STRATEGIES, "trainings"),
-        "attacks": ItemList("attacks", choices.ATTACK_CHOICES, "Attacks", "semsim.attacks:ATTACKS"),
-        "shares": ItemList(
-            "shares", choices.SHARE_CHOICES, "What is shared", "semsim.attacks:SHARED"
-        ),
+        "strategies": ItemList("strategies", CHOICES["strategies"], "trainings"),
+        "attacks": ItemList("attacks", CHOICES["attacks"], "Attacks", "semsim.attacks:ATTACKS"),
+        "shares": ItemList("shares", CHOICES["shares"], "What is shared", "semsim.attacks:SHARED"),
     },
     numbers=(
         NumberField("images", "Pictures to attack", called="Pictures", id="rec-images"),
@@ -69,23 +64,26 @@ FORM = LabForm(
     named=True,
     more=_more,
     like=like,
+    crossed=Crossed(
+        caption="Each dot is a [[target]]: a classifier that is trained and then attacked",
+        across=("architectures", "models"),
+        down=("strategies", "trainings"),
+    ),
+    folded="how models are trained, what a client shares, settings of what is chosen",
+    beside=False,
 )
 
 
 def page(context: ScienceContext) -> LabPage[Campaign]:
     """Declare the page: its texts, what its form means, what is drawn of a job."""
+    place = (context.data, str(context.device), context.checkpoints)
 
     def order_of(given: Given) -> Campaign:
         return campaign_of(given, free_name(context.data / "runs", "campaign"))
 
     def effort(campaign: Campaign, measuring: bool = False) -> Effort:
-        found = apart(f"{_SETS}:told", campaign, context.data, measuring)
-        return effort_of(found, measured=measuring)
-
-    def queued(given: Given) -> Job:
-        place = (context.data, str(context.device), context.checkpoints)
-        job: Job = apart(f"{_SETS}:queued", order_of(given), given.text("judge"), *place)
-        return job
+        found: Effort = apart(f"{_SETS}:effort", campaign, context.data, measuring)
+        return found
 
     return LabPage(
         form=FORM,
@@ -99,7 +97,7 @@ def page(context: ScienceContext) -> LabPage[Campaign]:
         order_of=order_of,
         effort=effort,
         measured=lambda campaign: effort(campaign, measuring=True),
-        queued=queued,
+        queued=lambda given: apart(f"{_SETS}:queued", order_of(given), given.text("judge"), *place),
         draw=lambda job: draw(context, job),
         paged=PagedPictures(
             offered=lambda job: offered(context, job),
@@ -110,28 +108,13 @@ def page(context: ScienceContext) -> LabPage[Campaign]:
 
 def form_html(checkpoints: Path) -> str:
     """The form, filled with the first card's campaign."""
-    targets = FORM.crossed(
-        said("Each dot is a [[target]]: a classifier that is trained and then attacked"),
-        ("architectures", "models"),
-        ("strategies", "trainings"),
-    )
-    judges = choices.judge_choices(checkpoints)
-    row = FORM.row(
-        _LAB.select("preset", "Steps of the attacks", choices.PRESETS, "fast"),
+    first = _FIRST_SEED.html(FIRST_LOOK.seeds[0])
+    judges = judge_choices(checkpoints)
+    return FORM.html(
+        joined((FORM.choices("shares"), first, FORM.settings_html("train"))),
+        _LAB.select("preset", "Steps of the attacks", PRESETS, "fast"),
         _LAB.select("judge", "Word lists", judges, "", "", "judges"),
     )
-    inside = (
-        FORM.choices("shares"),
-        _FIRST_SEED.html(FIRST_LOOK.seeds[0]),
-        _LAB.fields(settings_of(FIRST_LOOK.train, _TRAIN), "train."),
-    )
-    more = _LAB.more(
-        ("datasets", "architectures", "attacks", "shares"),
-        joined(inside),
-        "More: how models are trained, what a client shares, settings of what is chosen",
-    )
-    side = (FORM.choices("datasets"), FORM.choices("attacks"))
-    return str(_LAB.plan(targets, joined(side), row, more))
 
 
 def campaign_of(given: Given, free: str = "") -> Campaign:
@@ -158,20 +141,3 @@ def _refuse_own(architectures: Sequence[str]) -> None:
             f"The form has no {unknown[0]!r} among its architectures. A network of your own is "
             "attacked from a command line, by `campaign run --model`."
         )
-
-
-def effort_of(view: Outlook, *, measured: bool) -> Effort:
-    """Return what a plan takes; the cores here share its time."""
-    reused = f" ({view.cells_done} are done already)" if view.cells_done else ""
-    over = "Everything is done; starting it only writes the reconstruction sets."
-    time = "not measured" if measured else "being measured on a few steps"
-    if view.seconds is not None:
-        time = f"about {words_for_seconds(view.seconds / cores())} on {cores()} cores"
-    return Effort(
-        made=counted(view.targets, "target"),
-        more=f", {view.to_train} of them to train",
-        attacked=f"{counted(view.cells, 'picture')} to attack{reused}",
-        disk=view.disk,
-        time=time,
-        note=over if view.cells == view.cells_done else "",
-    )

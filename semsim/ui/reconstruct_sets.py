@@ -18,15 +18,17 @@ from fastapi.responses import Response
 from semsim.base.errors import SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
-from semsim.base.words import words_of_test
+from semsim.base.words import counted, words_for_seconds, words_of_test
 from semsim.campaign.campaign_job import CampaignOrder, load, name_of, plan_of, queue_campaign
-from semsim.campaign.forecast import Outlook, known_estimate, measure, outlook
+from semsim.campaign.forecast import known_estimate, measure, outlook
 from semsim.campaign.plan import Campaign, Cell, PlannedSet, data_content
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder, read_campaign
+from semsim.device import cores
 from semsim.grid.previews import STEPS
 from semsim.grid.subprocess_worker import apart
 from semsim.images import png_of, to_uint8
+from semsim.lab import Effort
 from semsim.lab.markup import pieces, rooted
 from semsim.lab.sets import METHOD, chip, made_html
 from semsim.reporting.writing import png_address
@@ -171,15 +173,29 @@ def planned(campaign: Campaign) -> PlanView:
     return PlanView(sets=plan.sets, pictures=pictures)
 
 
-def told(campaign: Campaign, data: Path, measuring: bool) -> Outlook:
-    """Return what is left to do;
+def effort(campaign: Campaign, data: Path, measuring: bool) -> Effort:
+    """Return what is left to do; the cores here share its time.
 
     Args:
         measuring: Probe a few steps where no earlier probe is known.
     """
     plan = plan_of(campaign)
-    estimate = measure(plan, data, load) if measuring else known_estimate(plan, data)
-    return outlook(plan, data, estimate)
+    view = outlook(
+        plan, data, measure(plan, data, load) if measuring else known_estimate(plan, data)
+    )
+    reused = f" ({view.cells_done} are done already)" if view.cells_done else ""
+    over = "Everything is done; starting it only writes the reconstruction sets."
+    words = "not measured" if measuring else "being measured on a few steps"
+    if view.seconds is not None:
+        words = f"about {words_for_seconds(view.seconds / cores())} on {cores()} cores"
+    return Effort(
+        made=counted(view.targets, "target"),
+        more=f", {view.to_train} of them to train",
+        attacked=f"{counted(view.cells, 'picture')} to attack{reused}",
+        disk=view.disk,
+        time=words,
+        note=over if view.cells == view.cells_done else "",
+    )
 
 
 def queued(campaign: Campaign, judge: str, data: Path, device: str, checkpoints: Path) -> Job:

@@ -13,6 +13,10 @@ from semsim.attacks.security.index import (
 )
 from semsim.base.errors import SettingsError
 from semsim.base.words import agreeing, counted
+from semsim.lab.markup import pieces
+from semsim.sets.recognition import STATISTIC
+
+_HTML = pieces("page.html", "semsim.systems.audit")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,3 +198,36 @@ def described(layer: LayerSecurity) -> str:
     if one.groups != 1:
         words.append(f"{one.groups} groups")
     return ", ".join(words)
+
+
+def verdict_html(index: SecurityIndex, words: Sequence[str]) -> str:
+    """Return c(M) in a sentence, as the statistic that it is, then what it means, as HTML."""
+    return _HTML.verdict(stated(index), [f"{STATISTIC}{words[0]}", *words[1:]])
+
+
+def layers_html(index: SecurityIndex) -> str:
+    """c(M) layer by layer."""
+    header = ["Convolution", "n", "equations", "rank U", "hidden", "part of c(M)"]
+    rows = [
+        [
+            f"{layer.place}: {described(layer)}",
+            *(f"{count:,}" for count in (layer.unknowns, layer.equations)),
+            f"{layer.rank:,}" if layer.exact else f"≤ {layer.rank:,}",
+            f"{layer.hidden:,}",
+            signed(layer.contribution),
+        ]
+        for layer in index.layers
+    ]
+    return _HTML.layers(header, rows, index.features)
+
+
+def tried_html(index: SecurityIndex, tried: Sequence[TryOut]) -> str:
+    """Return what small changes would make of c(M), as HTML."""
+    if not tried:
+        return ""
+    rows = [
+        [f"convolution {one.place}: {one.change}", signed(one.value), f"{one.hidden:,}"]
+        for one in tried
+    ]
+    header = ["Change in", f"c(M), now {signed(index.value)}", "hidden of the image itself"]
+    return str(_HTML.table("What if a layer were changed?", "Changes", header, rows))

@@ -3,35 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from semsim.attacks.security.index import (
-    CIFAR,
-    CNN3,
-    Convolution,
-    FullyConnected,
-    Layer,
-    SecurityIndex,
-    Shape,
-    convolutions,
-    security_index,
-    square,
-)
-from semsim.base.errors import SemsimError, SettingsError
+from semsim.attacks.security.index import CIFAR, CNN3, security_index
+from semsim.base.errors import SemsimError
 from semsim.base.pages_library import QUIETLY, gr
 from semsim.grid.subprocess_worker import apart
 from semsim.lab import LabContext
 from semsim.lab.markup import alert_html, pieces
 from semsim.lab.page import FreePage, Loads
 from semsim.reporting.export import svg
-from semsim.sets.recognition import STATISTIC
-from semsim.systems.audit.advice import TryOut, advice, described, signed, stated, try_outs
+from semsim.systems.audit.advice import advice, layers_html, tried_html, try_outs, verdict_html
 from semsim.systems.audit.figure import leak_figure
+from semsim.systems.audit.layer_table import COLUMNS, LARGEST, SIZE, layers_of, rows_of, shape_of
 
 _FIRST = 1
-_COLUMNS = ("kernel", "channels", "stride", "padding")
-_SIZE = ("channels", "height", "width")
-_CLASSES = 10
-_MOST = 12  # layers, and
-_LARGEST = 512  # any number: a page answers at once
 _WIDTH = 130.0  # mm, of the picture: legible on a phone and not huge on a wide screen
 _DRAWN = ("lead", "example", "verdict", "figure", "layers", "tried")
 _HTML = pieces("page.html", "semsim.systems.audit")
@@ -115,19 +99,19 @@ def _form() -> tuple[Any, ...]:
                 label=name.capitalize(),
                 precision=0,
                 minimum=1,
-                maximum=_LARGEST,
+                maximum=LARGEST,
                 min_width=90,
                 elem_id=f"audit-{name}",
             )
-            for name, value in zip(_SIZE, CIFAR, strict=True)
+            for name, value in zip(SIZE, CIFAR, strict=True)
         ]
     table = gr.Dataframe(
         value=rows_of(CNN3[_FIRST]),
-        headers=list(_COLUMNS),
+        headers=list(COLUMNS),
         datatype="number",
         type="array",
         row_count=2,
-        column_count=len(_COLUMNS),
+        column_count=len(COLUMNS),
         interactive=True,
         label="Convolutions, first to last; ten classes follow",
         elem_id="audit-table",
@@ -146,93 +130,3 @@ def _html(name: str, value: str = "") -> Any:
     return gr.HTML(
         value, elem_id=f"audit-{name}", elem_classes="aud", apply_default_css=False, padding=False
     )
-
-
-def verdict_html(index: SecurityIndex, words: Sequence[str]) -> str:
-    """Return c(M) in a sentence, as the statistic that it is, then what it means, as HTML."""
-    return _HTML.verdict(stated(index), [f"{STATISTIC}{words[0]}", *words[1:]])
-
-
-def layers_html(index: SecurityIndex) -> str:
-    """c(M) layer by layer."""
-    header = ["Convolution", "n", "equations", "rank U", "hidden", "part of c(M)"]
-    rows = [
-        [
-            f"{layer.place}: {described(layer)}",
-            *(f"{count:,}" for count in (layer.unknowns, layer.equations)),
-            f"{layer.rank:,}" if layer.exact else f"≤ {layer.rank:,}",
-            f"{layer.hidden:,}",
-            signed(layer.contribution),
-        ]
-        for layer in index.layers
-    ]
-    return _HTML.layers(header, rows, index.features)
-
-
-def tried_html(index: SecurityIndex, tried: Sequence[TryOut]) -> str:
-    """Return what small changes would make of c(M), as HTML."""
-    if not tried:
-        return ""
-    rows = [
-        [f"convolution {one.place}: {one.change}", signed(one.value), f"{one.hidden:,}"]
-        for one in tried
-    ]
-    header = ["Change in", f"c(M), now {signed(index.value)}", "hidden of the image itself"]
-    return str(_HTML.table("What if a layer were changed?", "Changes", header, rows))
-
-
-def rows_of(layers: Sequence[Layer]) -> list[list[int]]:
-    """One row a convolution, in the order of `_COLUMNS`."""
-    return [_row(one) for one in convolutions(layers)]
-
-
-def layers_of(rows: Sequence[Sequence[Any]]) -> tuple[Layer, ...]:
-    """The layers that the table means, empty rows left out, with ten classes at the end.
-
-    Raises `SettingsError` that names the row and what is wrong with it.
-    """
-    filled = [
-        (number, row) for number, row in enumerate(rows, start=1) if any(map(_is_filled, row))
-    ]
-    if len(filled) > _MOST:
-        raise SettingsError(f"The table takes {_MOST} convolutions; got {len(filled)}.")
-    layers = [square(*(_whole(number, *cell) for cell in _cells(row))) for number, row in filled]
-    return (*layers, FullyConnected(outputs=_CLASSES))
-
-
-def shape_of(size: Sequence[Any]) -> Shape:
-    """(C, H, W) from the three numbers of `_SIZE`; `SettingsError` names the one that is wrong."""
-    channels, height, width = (
-        _number("Input", name, value, 1) for name, value in zip(_SIZE, size, strict=True)
-    )
-    return channels, height, width
-
-
-def _row(one: Convolution) -> list[int]:
-    return [one.kernel[0], one.channels, one.stride[0], one.padding[0]]
-
-
-def _cells(row: Sequence[Any]) -> list[tuple[str, Any]]:
-    return list(zip(_COLUMNS, row, strict=True))
-
-
-def _is_filled(value: Any) -> bool:
-    return value not in (None, "") and value == value
-
-
-def _whole(number: int, name: str, value: Any) -> int:
-    if name == "padding" and not _is_filled(value):
-        return 0
-    return _number(f"Row {number}", name, value, 0 if name == "padding" else 1)
-
-
-def _number(where: str, name: str, value: Any, low: int) -> int:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        found = -1.0
-    if not found.is_integer() or not low <= found <= _LARGEST:
-        raise SettingsError(
-            f"{where}: {name} is a whole number from {low} to {_LARGEST}; got {value!r}."
-        )
-    return int(found)

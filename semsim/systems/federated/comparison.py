@@ -25,7 +25,9 @@ from semsim.base.progress import Progress, Report, one_step, silent
 from semsim.base.registry import build, check_settings, read_plugin
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import read_record, write_record
+from semsim.base.words import counted
 from semsim.datasets import DATASETS
+from semsim.lab import Effort
 from semsim.metrics import Resources
 from semsim.metrics.reference_classifier import learned_from, recognition
 from semsim.sets.image import picture_bytes
@@ -152,32 +154,18 @@ def _check_attack(order: FederatedOrder, data: FederatedData, images: LabelledIm
         pass
 
 
-@dataclass(frozen=True, kw_only=True)
-class FederatedOutlook:
-    """Counts and disk of an order that is carried out.
-
-    Attributes:
-        attacks: Each by one party, on `pictures` pictures; none of a table.
-        disk: Bytes.
-    """
-
-    trainings: int
-    attacks: int
-    pictures: int
-    disk: int
-
-
-def outlook(order: FederatedOrder) -> FederatedOutlook:
+def effort(order: FederatedOrder) -> Effort:
     """Return what carrying out `order` makes; raises what is wrong with its settings."""
     check_order(order)
     loaded = load(order.data)
     attacked = order.arms and loaded.images is not None
-    arms = arms_for(order.network, loaded.data, order.arms) if attacked else []
-    return FederatedOutlook(
-        trainings=3 if order.cross_entropy else 2,
-        attacks=len(arms),
-        pictures=order.images,
-        disk=len(arms) * order.images * picture_bytes(math.prod(loaded.data.input_shape)),
+    n = len(arms_for(order.network, loaded.data, order.arms)) if attacked else 0
+    pictures = f"{counted(n, 'attack')} on {counted(order.images, 'picture')} each"
+    return Effort(
+        made=counted(3 if order.cross_entropy else 2, "training"),
+        more=f" of {counted(order.rounds, 'round')} with {counted(order.clients, 'client')}",
+        attacked=pictures if n else "nothing attacked",
+        disk=n * order.images * picture_bytes(math.prod(loaded.data.input_shape)),
     )
 
 

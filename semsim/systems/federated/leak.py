@@ -28,10 +28,10 @@ from semsim.systems.federated.rounds import FederatedRun, train
 from semsim.systems.federated.settings import (
     ARMS,
     REFERENCE,
-    RESCALED,
     FederatedOrder,
     FederatedSettings,
     PartyArm,
+    with_yardsticks,
 )
 from semsim.systems.federated.views import (
     canonicalised,
@@ -68,8 +68,8 @@ class ArmResult:
 def arms_for(network: str, data: FederatedData, wanted: Iterable[str] = ARMS) -> list[str]:
     """The arms `wanted` that the network allows, after those they are compared with."""
     solvable = has_linear_start(drawn_network(network, data, torch.float32, 0))
-    asked = {*wanted, REFERENCE, RESCALED}
-    return [a for a in ARMS if a in asked and (solvable or ARMS[a].treatment != "closed-form")]
+    asked = with_yardsticks(wanted)
+    return [arm for arm in asked if solvable or ARMS[arm].treatment != "closed-form"]
 
 
 class LeakStudy:

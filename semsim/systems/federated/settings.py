@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -107,6 +107,7 @@ class PartyArm:
 
 
 REFERENCE, RESCALED = "server-fedavg", "server-fedavg-canonical"
+ALWAYS = (REFERENCE, RESCALED)  # with which the others are compared
 _DECLARED = toml_of("semsim.systems.federated", "arms.toml")
 ARMS: Registry[PartyArm] = Registry(
     "arm",
@@ -121,6 +122,12 @@ PARTIES: Mapping[str, tuple[str, ...]] = {
 def yardstick(arm: str) -> str:
     """The arm of FedAvg's server that uses the same treatment as `arm`."""
     return RESCALED if ARMS[arm].treatment in ("canonical", "stripped") else REFERENCE
+
+
+def with_yardsticks(arms: Iterable[str]) -> tuple[str, ...]:
+    """Return `arms` and those they are compared with, in the order of `ARMS`."""
+    wanted = {*arms, *ALWAYS}
+    return tuple(arm for arm in ARMS if arm in wanted)
 
 
 Scheme = Literal["fedavg", "pbpfl"]
@@ -253,6 +260,15 @@ class FederatedOrder:
             keep=(self.rounds,),
             masks=Pbpfl(noise_scope=self.noise_scope),
         )
+
+
+FIRST_LOOK = FederatedOrder(
+    rounds=50,
+    lr=0.02,
+    images=3,
+    attack_round=400,  # of three clients with a picture each: by then LeNet names 9 digits of 10
+    arms=(*ALWAYS, "server-pbpfl", "links-stripped"),
+)
 
 
 def generator(*parts: int | str) -> torch.Generator:

@@ -1,12 +1,14 @@
 """A federated comparison as tables and sentences for people, and its answer."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from semsim.base.cli.terminal import text_table
 from semsim.base.stats.intervals import half_words
-from semsim.base.words import listed
+from semsim.base.words import listed, with_spread
+from semsim.lab import sets
+from semsim.lab.curves import Chart, Curve, svg
+from semsim.lab.markup import pieces
 from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import CLEARER, STATISTIC, recognised_words
 from semsim.systems.federated.settings import ARMS, PARTIES, REFERENCE, RESCALED
@@ -33,6 +35,13 @@ _SAID = {
     "sees": "Masks change nothing of it for {}.",
     "open": "Whether masks change it for {} is not known.",
 }
+# Colour and dash: schemes that agree lie on each other, so that the upper one is dashed.
+_LINES = {
+    "FedAvg": ("leaked", False),
+    "PBPFL": ("private", True),
+    "FedAvg, cross-entropy": ("ink", True),
+}
+_HTML = pieces("page.html", "semsim.systems.federated")
 
 
 def rows_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -113,8 +122,8 @@ def leak_row(score: Mapping[str, Any]) -> list[str]:
     return [
         ARMS[score["arm"]].title,
         count_of(score).short,
-        with_spread(likeness(score["ssim"]), score["ssim_sd"], 2),
-        _psnr(score["psnr"], score["psnr_sd"]),
+        with_spread(score["ssim"], score["ssim_sd"]),
+        with_spread(score["psnr"], score["psnr_sd"], ".1f"),
         gap,
         f"{score['failed']} of {score['images']}",
         score["verdict"],
@@ -136,28 +145,6 @@ def strength(score: Mapping[str, Any]) -> tuple[int, float]:
     return score["clearer"], -1.0 if ssim is None or ssim != ssim else ssim
 
 
-def with_spread(value: str, spread: float | None, digits: int) -> str:
-    """A figure and its spread; the figure alone where a spread is not known, as of one picture."""
-    known = spread is not None and math.isfinite(spread)
-    return f"{value} ± {spread:.{digits}f}" if known else value
-
-
-def likeness(ssim: float) -> str:
-    """An SSIM with two decimals, – where every attack failed."""
-    return "–" if math.isnan(ssim) else f"{ssim:.2f}"
-
-
-def decibels(psnr: float) -> str:
-    """A PSNR with one decimal, ∞ where an image is exact, – where every attack failed."""
-    if math.isnan(psnr):
-        return "–"
-    return "∞" if math.isinf(psnr) else f"{psnr:.1f}"
-
-
-def _psnr(mean: float, sd: float) -> str:
-    return decibels(mean) if math.isinf(mean) else with_spread(decibels(mean), sd, 1)
-
-
 def _end(name: str, curve: Sequence[Mapping[str, Any]]) -> list[str]:
     last = curve[-1]
     accuracy = "-" if last["accuracy"] is None else f"{last['accuracy']:.1%}"
@@ -176,7 +163,7 @@ def answer_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) 
     known = {score["arm"]: score for score in scores}
     plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=strength)
     count = count_of(plain)
-    figures = f"{count.words} (SSIM {likeness(plain['ssim'])})"
+    figures = f"{count.words} (SSIM {with_spread(plain['ssim'])})"
     lead = recognised_words(named, [plain["arm"]], " from plain training")
     if not count.comes_back:
         return lead, (
@@ -193,3 +180,57 @@ def answer_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) 
     parts = [f"{STATISTIC}what came back from plain training is {figures}."]
     parts += [words.format(listed(found[key])) for key, words in _SAID.items() if key in found]
     return lead, " ".join(parts)
+
+
+def leak_words(leak: Mapping[str, Any]) -> Sequence[str]:
+    """Return the verdict's sentences; none before there is one."""
+    if "scores" in leak:
+        return answer_words(leak["scores"], leak["recognition"])
+    return [*leak.get("summary", ())][:1]
+
+
+def result_html(summary: Sequence[str], steps: Sequence[sets.RunSet]) -> str:
+    """Return a study of what came back, and the summary by party."""
+    return sets.made_html(_HTML.summary(summary), [one.folder for one in steps])
+
+
+def figures_of(score: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the figures beside the pictures of a party."""
+    if score is None:
+        return ()
+    gap = "\N{NO-BREAK SPACE}"
+    return (
+        f"SSIM{gap}{with_spread(score['ssim'])}",
+        f"{with_spread(score['psnr'], None, '.1f')}{gap}dB",
+        f"statistic: {score['verdict']}",
+    )
+
+
+def training_html(training: Mapping[str, Any]) -> str:
+    """The course, what masking changes in words, and what it costs as a table."""
+    rows, traffic = cost_rows(training["costs"]), training["traffic"]
+    for title, key in (("megabytes down", "bytes_down"), ("megabytes up", "bytes_up")):
+        plain, masked = traffic["FedAvg"][key], traffic["PBPFL"][key]
+        rows.append([title, f"{plain / 1e6:.2f}", f"{masked / 1e6:.2f}", f"{masked / plain:.2f}"])
+    head = ("Cost", "FedAvg", "PBPFL", "Ratio")
+    words = training_words(training).splitlines()
+    return str(_HTML.training(svg(course(training)), words, head, rows))
+
+
+def course(training: Mapping[str, Any]) -> Chart:
+    """Accuracy against rounds, or squared error where there are no classes."""
+    curves = training["curves"]
+    classes = all(point["accuracy"] is not None for curve in curves.values() for point in curve)
+    key, title = ("accuracy", "Accuracy on test images") if classes else ("squared_error", "MSE")
+    lines = tuple(
+        Curve(
+            name=name,
+            x=[point["round"] for point in curve],
+            y=[point[key] for point in curve],
+            colour=_LINES[name][0],
+            dashed=_LINES[name][1],
+            marked=False,
+        )
+        for name, curve in curves.items()
+    )
+    return Chart(title=title, x="round", y=title, curves=lines)

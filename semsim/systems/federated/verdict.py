@@ -12,12 +12,13 @@ from torch import Tensor
 from semsim.base.errors import DataError
 from semsim.base.sets.reader import read_set
 from semsim.base.stats.intervals import of_means
+from semsim.base.words import with_spread
 from semsim.images import read_image, read_images, to_uint8
 from semsim.metrics.pixel import psnr
 from semsim.metrics.structural import ssim
 from semsim.sets.no_attack_baseline import Count, judged
 from semsim.systems.federated.settings import ARMS, PARTIES, REFERENCE, RESCALED, yardstick
-from semsim.systems.federated.summary import NEAR, count_of, decibels, gap_words, strength
+from semsim.systems.federated.summary import NEAR, count_of, gap_words, strength
 
 SAME = 1e-6  # gradients closer than this are one gradient with rounding
 
@@ -162,7 +163,8 @@ def sentence(score: ArmScore) -> str:
     """The verdict with its figures."""
     if score.verdict == "failed":
         return f"{ARMS[score.arm].title}: {WORDS['failed']} ({score.failed} of {score.images})."
-    figures = f"{_counted(score).words}; SSIM {score.ssim:.2f}, PSNR {decibels(score.psnr)} dB"
+    decibels = with_spread(score.psnr, None, ".1f")
+    figures = f"{_counted(score).words}; SSIM {score.ssim:.2f}, PSNR {decibels} dB"
     if score.arm != score.yardstick:
         figures += f"; {_from_server(score)}"
     if score.gradient_difference is not None and score.arm != REFERENCE:

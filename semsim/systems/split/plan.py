@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from semsim.base.storage.names import checked_name
 from semsim.base.storage.places import toml_of
 from semsim.base.storage.records import read_object
 from semsim.datasets import DATASETS
+from semsim.grid.subprocess_worker import apart
 from semsim.metrics import find_metric
 from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
 
@@ -167,6 +169,25 @@ PRESETS: Mapping[str, SplitPlan] = MappingProxyType(
         name: changed(SplitPlan(name=name), changes)
         for name, changes in toml_of("semsim.systems.split", "presets.toml").items()
     }
+)
+# A decoder takes as long as the rest of an attack: the form has one number for both.
+_ATTACK_EPOCHS = PRESETS["small"].shadow.epochs  # the form has one number for both of its parts
+FIRST_LOOK = replace(
+    PRESETS["small"],
+    name="",
+    defences=("none", "single"),
+    attacks=("adaptive-aligned",),  # the plain one fails on the undefended system
+    shadow=replace(PRESETS["small"].shadow, decoder_epochs=_ATTACK_EPOCHS),
+    defence_seeds=(0,),
+    attack_seeds=(0,),
+    images=24,
+)
+SYSTEMS = replace(
+    FIRST_LOOK,
+    defences=("none", "single", "ensembler:bodies=4,selected=2"),
+    attacks=("adaptive", "adaptive-aligned"),
+    attack_seeds=(0, 1, 2),
+    images=48,
 )
 
 
@@ -322,3 +343,12 @@ def plan_in(path: Path, *, by_hand: bool = False) -> SplitPlan:
     """
     record = read_object(path, JobError)
     return from_record(SplitPlan, record.get("plan", record), by_hand=by_hand)
+
+
+@lru_cache(maxsize=8)
+def planned(plan: SplitPlan, data: Path) -> tuple[tuple[str, str, Path], ...]:
+    """Every set of a plan: model, attack, folder; the last few are kept, as a page asks often."""
+    found: tuple[tuple[str, str, Path], ...] = apart(
+        "semsim.systems.split.run:planned_sets", plan, Path(data).resolve()
+    )
+    return found

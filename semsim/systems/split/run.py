@@ -30,10 +30,12 @@ from semsim.base.storage import pieces
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.pieces import Pieces
 from semsim.base.storage.versions import software_versions
+from semsim.base.words import counted
 from semsim.defences.none import NoDefence
 from semsim.device import now_on, pick_device
 from semsim.grid.executor import Piece, Standing, compute
 from semsim.images import to_uint8
+from semsim.lab import Effort
 from semsim.layer_graph import count_parameters
 from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
@@ -709,22 +711,7 @@ def _native(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-@dataclass(frozen=True, kw_only=True)
-class SplitOutlook:
-    """Counts and disk of a plan of which nothing is done yet.
-
-    Attributes:
-        attacks: Each on `pictures` pictures.
-        disk: Bytes.
-    """
-
-    systems: int
-    attacks: int
-    pictures: int
-    disk: int
-
-
-def outlook(plan: SplitPlan) -> SplitOutlook:
+def effort(plan: SplitPlan) -> Effort:
     """Return what carrying out `plan` makes; raises what is wrong with it."""
     check(plan)
     made = make_dataset(plan.dataset)
@@ -736,10 +723,10 @@ def outlook(plan: SplitPlan) -> SplitOutlook:
     seeds, pictures = len(plan.defence_seeds), min(plan.images, len(test))
     attacks = sum(len(attacks_on(one, arm, plan.shadow)) for one in systems for arm in plan.attacks)
     judged = seeds * attacks * len(plan.attack_seeds)
-    return SplitOutlook(
-        systems=seeds * len(systems),
-        attacks=judged,
-        pictures=pictures,
+    return Effort(
+        made=counted(seeds * len(systems), "system"),
+        more=" to train",
+        attacked=f"{counted(judged, 'attack')}, each judged on {counted(pictures, 'picture')}",
         disk=seeds * sum(4 * count_parameters(one) for one in systems)
         + judged * pictures * picture_bytes(test.images[0].numel()),
     )

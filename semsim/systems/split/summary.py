@@ -8,9 +8,12 @@ import pandas as pd
 
 from semsim.base.cli.terminal import text_table
 from semsim.base.stats.intervals import half_words, of_means
-from semsim.base.words import listed, target_words
+from semsim.base.words import listed, target_words, with_spread
+from semsim.lab import sets
+from semsim.lab.markup import pieces
 from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import CLEARER, STATISTIC
+from semsim.systems.split.plan import ARMS
 
 # One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
 COLUMNS = (
@@ -28,6 +31,13 @@ _PICKS = {
     "best PSNR": "psnr",
     "attacker's choice": "shadow_accuracy",
 }
+_CHOICE_WORDS = {
+    "best SSIM": "best body by SSIM (needs the originals)",
+    "best PSNR": "best body by PSNR (needs the originals)",
+    "attacker's choice": "the body an attacker would choose",
+    "mean of N": "mean of the bodies",
+}
+_HTML = pieces("page.html", "semsim.systems.split")
 
 
 def choices(rows: pd.DataFrame) -> pd.DataFrame:
@@ -210,10 +220,7 @@ def scored(table: pd.DataFrame) -> list[str]:
 
 def spread_text(row: dict, name: str, digits: int) -> str:
     """Mean ± standard deviation in a summary's row, "–" where there is none."""
-    mean, sd = row.get(f"{name}_mean", np.nan), row.get(f"{name}_sd", np.nan)
-    if pd.isna(mean):
-        return "–"
-    return f"{mean:.{digits}f}" + ("" if pd.isna(sd) else f" ± {sd:.{digits}f}")
+    return with_spread(row.get(f"{name}_mean"), row.get(f"{name}_sd"), f".{digits}f")
 
 
 def _counted(runs: pd.DataFrame) -> dict[str, float]:
@@ -352,3 +359,65 @@ def _called(key: tuple[str, str], plain: Mapping[str, Any]) -> str:
     """A defence, with its network where there are several."""
     network, defence = key
     return defence if len(plain) < 2 else f"{defence} on {network}"
+
+
+def result_html(result: Mapping[str, Any]) -> str:
+    """A finished experiment: a study of it, the table, what comes without features, the cost."""
+    inside = _HTML.result(
+        scores_html(result["summary"]),
+        _HTML.baselines(result["baselines"]),
+        costs_html(result["costs"]),
+    )
+    return sets.made_html(inside, result["sets"])
+
+
+def scores_html(summary: Sequence[Mapping[str, Any]]) -> str:
+    """Mean ± standard deviation over seeds, one row a way to attack."""
+    more = scored(pd.DataFrame(list(summary)))
+    head = ["Network", "Defence", "Accuracy", "Attack", "Runs"]
+    head += [CLEARER, "SSIM", "PSNR, dB", "Recognised", "Shadow right on public"]
+    rows = [
+        [
+            row["network"],
+            row["defence"],
+            _HTML.accuracy(
+                f"{row['accuracy']:.1%} ({100 * row['change']:+.1f} points)", row["valid"]
+            ),
+            attack_words(str(row["attack"]), str(row["choice"])),
+            row["n"],
+            count_text(row),
+            spread_text(dict(row), "ssim", 3),
+            spread_text(dict(row), "psnr", 2),
+            "–" if pd.isna(share := row.get("recognised")) else f"{share:.0%}",
+            shadow_text(row),
+            *(spread_text(dict(row), name, 3) for name in more),
+        ]
+        for row in summary
+    ]
+    return _HTML.scores([*head, *more], rows, all(row["valid"] for row in summary))
+
+
+def attack_words(attack: str, choice: str) -> str:
+    """An attack the way people say it."""
+    if not attack:
+        return "not attacked"
+    arm, _, body = attack.partition("-body")
+    if attack not in ARMS and arm in ARMS:
+        return f"{ARMS[arm].title} {body}"
+    title = ARMS[attack].title if attack in ARMS else attack
+    return f"{title}: {_CHOICE_WORDS.get(choice, choice)}" if choice else title
+
+
+def costs_html(costs: Sequence[Mapping[str, Any]]) -> str:
+    """Operations, time and bytes, one row a defence."""
+    rows = [
+        [
+            f"{cost['network']} {cost['defence']}",
+            f"{cost['client'] / 1e6:.2f} MFLOP, {cost['client_ms']:.1f} ms",
+            f"{cost['server'] / 1e6:.2f} MFLOP, {cost['server_ms']:.1f} ms",
+            f"{cost['sent']:,} bytes",
+            f"{cost['returned']:,} bytes",
+        ]
+        for cost in costs
+    ]
+    return _HTML.costs(rows)

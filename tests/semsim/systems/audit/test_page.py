@@ -13,9 +13,9 @@ from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.audit import examples
 from semsim.systems.audit import page as audit
-from semsim.systems.audit.advice import advice
+from semsim.systems.audit.advice import advice, layers_html, verdict_html
 from semsim.systems.audit.examples import EXAMPLES, attacked_examples
-from semsim.systems.audit.page import layers_html, layers_of, rows_of, shape_of, verdict_html
+from semsim.systems.audit.layer_table import layers_of, rows_of, shape_of
 
 NUMBER = r"\d\.\de[+-]\d\d"
 

@@ -65,8 +65,9 @@ def test_one_image_each_is_refused_in_the_words_of_the_form(tmp_path: Path) -> N
     order = federated.order_of(given(FederatedOrder(), images="1"))
     with pytest.raises(SettingsError, match=r"Images each is 1.* 'Who looks, and how'"):
         queue_comparison(order, tmp_path)
-    assert "Images each" in federated.form_html()
-    assert "Who looks, and how" in federated.form_html()
+    form = federated.page(context_at(tmp_path)).html
+    assert "Images each" in form
+    assert "Who looks, and how" in form
     assert not (tmp_path / "jobs").exists()
 
 

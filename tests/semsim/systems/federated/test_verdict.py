@@ -15,9 +15,8 @@ from semsim.base.stats.intervals import too_few
 from semsim.base.storage.atomic import write_json
 from semsim.metrics.structural import ssim
 from semsim.sets.no_attack_baseline import Count
-from semsim.systems.federated.page import figures
 from semsim.systems.federated.settings import REFERENCE, RESCALED
-from semsim.systems.federated.summary import leak_row
+from semsim.systems.federated.summary import figures_of, leak_row
 from semsim.systems.federated.verdict import ArmPictures, over_seeds, scored, sentence, summary
 
 ORIGINALS = made_images(6, side=16).images
@@ -109,7 +108,7 @@ def test_of_an_arm_whose_attacks_all_failed_no_number_is_told():
     _, score = scored([result(REFERENCE, 0.0), failed("uplink")], ORIGINALS)
     row = leak_row(asdict(score))
     assert row[2:5] == ["–", "–", ""]
-    assert "nan" not in " ".join(map(str, (*row, *figures(asdict(score)))))
+    assert "nan" not in " ".join(map(str, (*row, *figures_of(asdict(score)))))
 
 
 def test_without_its_yardstick_an_arm_has_no_verdict():

@@ -14,7 +14,8 @@ from semsim.lab.settings_form import Given
 from semsim.learning.default_checkpoint import FORMAT, PROMOTED_FILE
 from semsim.metrics.provenance import FORMAT as NETWORK
 from semsim.systems.split import page as split
-from semsim.systems.split.plan import SplitPlace, check, like, plan_of, queue_split
+from semsim.systems.split import summary
+from semsim.systems.split.plan import SplitPlace, check, like, plan_of, planned, queue_split
 from semsim.ui import lab_page
 from semsim.weights import write_tensors
 
@@ -110,7 +111,7 @@ def test_the_newest_experiment_is_shown_and_its_sets_as_they_come(tmp_path):
     assert rest[1:] == ["", ""]
     assert sets.count("<td>waiting</td>") == 1
     assert sets.count("<td>under way</td>") == 1
-    folder = split.planned(plan, tmp_path)[0][2]
+    folder = planned(plan, tmp_path)[0][2]
     written(folder.parent, folder.name)
     strip, sets, verdict, _, grid = lab_page.draw(page, job)
     assert strip.count("<img") == 2 * 2
@@ -146,7 +147,7 @@ def test_what_a_plan_makes_is_told(tmp_path):
 
 
 def test_scores_are_told_with_their_spread_and_words_are_escaped():
-    html = split.scores_html([{**ROW, "shadow_low": 0.33, "shadow_high": 0.824}])
+    html = summary.scores_html([{**ROW, "shadow_low": 0.33, "shadow_high": 0.824}])
     assert "0.500 ± 0.100" in html
     assert "33–82 %" in html
     assert "95.0% (-2.0 points)" in html
@@ -157,18 +158,18 @@ def test_scores_are_told_with_their_spread_and_words_are_escaped():
 
 def test_an_invalid_system_is_marked_and_explained():
     bare = {**ROW, "valid": False, "attack": "", "choice": "", "ssim_mean": None, "n": 0}
-    html = split.scores_html([{**bare, "psnr_mean": None, "recognised": None}])
+    html = summary.scores_html([{**bare, "psnr_mean": None, "recognised": None}])
     assert "not attacked" in html
     assert "not trained enough" in html
 
 
 def test_costs_are_told():
-    html = split.costs_html([COST])
+    html = summary.costs_html([COST])
     assert "1.00 MFLOP, 1.2 ms" in html
     assert "4,096 bytes" in html
 
 
 def test_a_chosen_metric_is_a_column_of_its_own():
-    html = split.scores_html([{**ROW, "semsim:mine_mean": 0.75, "semsim:mine_sd": 0.25}])
+    html = summary.scores_html([{**ROW, "semsim:mine_mean": 0.75, "semsim:mine_sd": 0.25}])
     assert "semsim:mine</th>" in html
     assert "0.750 ± 0.250" in html
