@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from ipaddress import IPv6Address, ip_address
 from threading import Lock
 
@@ -41,6 +41,7 @@ class Clock:
 CLOCK = Clock()
 
 
+@dataclass(eq=False)
 class Attempts:
     """Tries by key, counted in a database; safe between threads and servers.
 
@@ -52,38 +53,33 @@ class Attempts:
         kind: What the keys are of; the same key of another kind is another.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        kind: str,
-        *,
-        free: int = FREE,
-        seconds: float = SECONDS,
-        longest: float = LONGEST,
-        crowd: int = CROWD,
-        clock: Clock = CLOCK,
-    ) -> None:
-        self.free, self.seconds, self.longest, self.crowd = free, seconds, longest, crowd
-        self._store, self._kind, self._clock = store, kind, clock
-        self._under_way: Counter[str] = Counter()
-        self._lock = Lock()
+    store: Store
+    kind: str
+    _: KW_ONLY
+    free: int = FREE
+    seconds: float = SECONDS
+    longest: float = LONGEST
+    crowd: int = CROWD
+    clock: Clock = CLOCK
+    _under_way: Counter[str] = field(default_factory=Counter, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
 
     def begin(self, key: str) -> float:
         """0 if `key` may try now, which counts as a failure until `forgive`; else seconds to wait.
 
         In one step, so that many tries at the same moment are not all let through.
         """
-        now, name = self._clock.now(), self._name(key)
-        return self._store.write(
+        now, name = self.clock.now(), self._name(key)
+        return self.store.write(
             lambda tx: passwords.begin_try(tx, name, now, self.seconds, self._wait)
         )
 
     def forgive(self, key: str) -> None:
         """Forget the tries of `key`: the last one was right."""
-        self._store.write(lambda tx: passwords.forget_tries(tx, self._name(key)))
+        self.store.write(lambda tx: passwords.forget_tries(tx, self._name(key)))
 
     def _name(self, key: str) -> str:
-        return f"{self._kind}\n{key}"
+        return f"{self.kind}\n{key}"
 
     @asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
@@ -97,7 +93,7 @@ class Attempts:
             self._under_way[key] += 1
         try:
             while wait := await to_thread.run_sync(self.begin, key):
-                await self._clock.sleep(wait)
+                await self.clock.sleep(wait)
             failed = False
             try:
                 yield

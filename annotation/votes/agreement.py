@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -119,7 +118,22 @@ def _rows(ballots: Ballots, pairs: Pairs) -> Iterator[tuple[object, ...]]:
     missing = _why_nothing(ballots, n)
     same = missing or (_SAME if len(np.unique(category[shared])) == 1 else "")
     units = int((sums.items > 0).sum())
-    row = partial(_row, coding=pairs.coding, n=n, units=units, weights=ballots.weights)
+    coding = pairs.coding.value
+
+    def row(
+        statistic: str,
+        reason: str,
+        compute: Callable[[np.ndarray], np.ndarray],
+        ends: Callable[[np.ndarray, np.ndarray, int], Ends] = _at_most_one,
+    ) -> tuple[object, ...]:
+        if reason:
+            return coding, statistic, n, np.nan, np.nan, np.nan, reason
+        draws = compute(ballots.weights)
+        spread = error(draws, units)
+        low, high = ends(draws[0], spread, units)
+        why = _why(low, units, spread)
+        return coding, statistic, n, float(draws[0]), float(low), float(high), why
+
     yield row("raw agreement", missing, lambda w: _raw(sums, w), ends=pairs_ends)
     unequal = same or _why_no_fleiss(votes_of_item)
     if not ordered:
@@ -127,26 +141,6 @@ def _rows(ballots: Ballots, pairs: Pairs) -> Iterator[tuple[object, ...]]:
     alpha, kappa = _ORDINAL if ordered else _NOMINAL
     yield row(alpha, same, lambda w: _alpha(sums, w))
     yield row(kappa, same or _why_no_mean(pairs), lambda _: pairs.mean)
-
-
-def _row(
-    statistic: str,
-    reason: str,
-    compute: Callable[[np.ndarray], np.ndarray],
-    *,
-    coding: Coding,
-    n: int,
-    units: int,
-    weights: np.ndarray,
-    ends: Callable[[np.ndarray, np.ndarray, int], Ends] | None = None,
-) -> tuple[object, ...]:
-    if reason:
-        return coding.value, statistic, n, np.nan, np.nan, np.nan, reason
-    draws = compute(weights)
-    spread = error(draws, units)
-    low, high = (ends or _at_most_one)(draws[0], spread, units)
-    reason = _why(low, units, spread)
-    return coding.value, statistic, n, float(draws[0]), float(low), float(high), reason
 
 
 def _why(end: np.ndarray, units: int, spread: np.ndarray) -> str:

@@ -187,7 +187,7 @@ def attack(
     label = _class(label, classes)
     try:
         _check_gradient(made, image, label)
-        ((_, found),) = attacked(made, [image], [label], shield, tool, [seed], report)
+        ((_, found),) = attacked(made, [(image, label)], shield, tool, [seed], report)
     except RuntimeError as error:
         if "is not implemented" not in str(error):
             raise

@@ -293,21 +293,24 @@ def assumptions(attack: object) -> dict[str, Any]:
 
 def attacked(
     model: AttackedModel,
-    images: Sequence[Tensor],
-    labels: Sequence[int],
+    pictures: Sequence[tuple[Tensor, int]],
     defence: Plugin,
     attack: Plugin,
     seeds: Sequence[int],
     report: Report = silent,
 ) -> list[tuple[Leak[GradientObservation], Found]]:
-    """Return the leak of each image, (C, H, W) in [0, 1], and what the attack makes of it."""
+    """Return the leak of each image and what the attack makes of it.
+
+    Args:
+        pictures: Image, (C, H, W) in [0, 1], and label, each.
+    """
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
     shield = build(DEFENCES, defence.name, defence.settings)
     tool = build(ATTACKS, attack.name, attack.settings)
     known = assumptions(tool)
     leaks = [
         observe_gradient(model, image, label, shield, rng, **known)
-        for image, label, rng in zip(images, labels, rngs, strict=True)
+        for (image, label), rng in zip(pictures, rngs, strict=True)
     ]
     seen = [leak.observation for leak in leaks]
     return list(zip(leaks, run_many(tool, seen, rngs=rngs, report=report), strict=True))

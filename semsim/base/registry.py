@@ -10,7 +10,17 @@ from difflib import get_close_matches
 from functools import cache
 from pkgutil import resolve_name
 from types import NoneType
-from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from semsim.base.errors import SettingsError, UnknownNameError
 
@@ -74,33 +84,33 @@ class Plugin:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def setting(
-    default: Any,
-    label: str = "",
-    text: str = "",
-    *,
-    choices: tuple[str, ...] = (),
-    offers: Callable[[], Mapping[str, Sequence[str]]] | None = None,
-    by: str = "",
-    least: float | None = None,
-    above: float | None = None,
-    most: float | None = None,
-    below: float | None = None,
-    term: str = "",
-) -> Any:
-    """A field with its default, what a page calls it and says of it, and what it may be.
+class SettingFacts(TypedDict, total=False):
+    """What a `setting` may be, and the word of the glossary that explains it, `term`.
 
-    Args:
+    Attributes:
         choices: The texts it can be, where its type is no `Literal` of them.
         offers: The same where a library has to be asked: texts by the value of the setting `by`,
             under "" where they hang on none; who builds the plug-in checks them.
         least, above, most, below: Numbers it is not below, is above, not above, and below, unless
             it is left out.
-        term: The word of the glossary that explains it.
     """
-    said = {"label": label, "text": text, "term": term}
-    may_be = {"choices": choices, "offers": offers, "by": by, "least": least, "above": above}
-    return field(default=default, metadata={**said, **may_be, "most": most, "below": below})
+
+    choices: tuple[str, ...]
+    offers: Callable[[], Mapping[str, Sequence[str]]] | None
+    by: str
+    least: float | None
+    above: float | None
+    most: float | None
+    below: float | None
+    term: str
+
+
+_FACTS = {**dict.fromkeys(SettingFacts.__annotations__), "choices": (), "by": "", "term": ""}
+
+
+def setting(default: Any, label: str = "", text: str = "", **facts: Unpack[SettingFacts]) -> Any:
+    """Return a field with its default, what a page calls it and prints of it, and `facts`."""
+    return field(default=default, metadata={"label": label, "text": text, **_FACTS, **facts})
 
 
 def help_of(kind: Any, name: str) -> str:

@@ -282,9 +282,8 @@ def attack_images(
         )
     sharing: Sharing = build(SHARED, shared.name, shared.settings)
     if isinstance(sharing, Gradient):
-        found = attacked(
-            model, list(images.images), images.labels.tolist(), defence, attack, seeds, report
-        )
+        pairs = list(zip(images.images, images.labels.tolist(), strict=True))
+        found = attacked(model, pairs, defence, attack, seeds, report)
         return [result_of(one, *leak.attacked.one(0)) for leak, one in found]
     tool = build(ATTACKS, attack.name, attack.settings)
     check_sharing(sharing, tool)

@@ -146,15 +146,19 @@ def plan_command(
     show([asdict(view)], outlook_text(view, workers), as_json)
 
 
-@app.command("run")
-@taking(change=changed)
-def run_command(
-    ctx: typer.Context,
-    change: _Change,
-    data_dir: DataOption = DATA,
+def machines(
     scheduler: SchedulerOption = "",
     workers: WorkersOption = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps, on each worker.")] = "auto",
+) -> dict[str, Any]:
+    """Return the fields of an order that name its machines."""
+    return {"scheduler": scheduler, "workers": workers, "device": device}
+
+
+@taking(on=machines)
+def ordered(
+    on: dict[str, Any],
+    data_dir: DataOption = DATA,
     judge: Annotated[
         str, typer.Option(help="Judge that reads the pictures at the end, see `judge list`.")
     ] = "",
@@ -162,6 +166,18 @@ def run_command(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try again what broke with a traceback.")
     ] = False,
+) -> CampaignOrder:
+    """Return the order that the options make, of a campaign that is still to be named."""
+    place = {"data": data_dir, "checkpoints": checkpoints}
+    return CampaignOrder(campaign=_UNNAMED, judge=judge, retry=retry_failed, **place, **on)
+
+
+@app.command("run")
+@taking(change=changed, order=ordered)
+def run_command(
+    ctx: typer.Context,
+    change: _Change,
+    order: CampaignOrder,
     job: Annotated[
         Path | None, typer.Option(help="Job to resume, as `job` does, with what else is given.")
     ] = None,
@@ -170,16 +186,6 @@ def run_command(
 
     The exit code is 0 where every image has a picture, 1 where some have, 3 where none has.
     """
-    order = CampaignOrder(
-        campaign=_UNNAMED,
-        data=data_dir,
-        scheduler=scheduler,
-        workers=workers,
-        device=device,
-        retry=retry_failed,
-        judge=judge,
-        checkpoints=checkpoints,
-    )
     if job is None:
         campaign = change(order.campaign)
         imports = Path.cwd() if has_own(campaign) else None

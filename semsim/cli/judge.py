@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from semsim.base.cli.options import taking
 from semsim.base.cli.terminal import (
     DATA,
     CheckpointsOption,
@@ -32,7 +33,16 @@ app = typer.Typer(
 )
 
 
+def _place(
+    checkpoints: CheckpointsOption = CHECKPOINTS,
+    data_dir: DataOption = DATA,
+    device: DeviceOption = "auto",
+) -> dict[str, Any]:
+    return {"checkpoints": checkpoints, "data": data_dir, "device": device}
+
+
 @app.command("train")
+@taking(place=_place)
 def train_command(
     dataset: Annotated[
         str, typer.Option(help="Data set whose training split it learns, as symbols:setting=…")
@@ -42,22 +52,14 @@ def train_command(
         str, typer.Option(help="Network, as cnn-small:width=24.")
     ] = "cnn-small",
     train: Annotated[str, typer.Option(help="Training, as epochs=20,lr=0.05.")] = "",
-    checkpoints: CheckpointsOption = CHECKPOINTS,
-    data_dir: DataOption = DATA,
-    device: DeviceOption = "auto",
+    *,
+    place: dict[str, Any],
 ) -> None:
     """Train a judge on pictures clean and spoilt; typed again after Ctrl-C, it goes on."""
-    with told_errors():
-        order = JudgeOrder(
-            name=name,
-            dataset=dataset,
-            architecture=architecture,
-            train=read_training(train, JudgeOrder.train),
-            checkpoints=checkpoints,
-            data=data_dir,
-            device=device,
-        )
-        do(go_on(queue_judge(order, data_dir / "jobs")))
+    training = read_training(train, JudgeOrder.train)
+    asked = {"dataset": dataset, "architecture": architecture, "train": training}
+    order = JudgeOrder(name=name, **asked, **place)
+    do(go_on(queue_judge(order, order.data / "jobs")))
 
 
 @app.command("list")

@@ -113,15 +113,51 @@ def _judged_by(
     return parse_hold_out(hold_out, share, split_seed)
 
 
+def _called(
+    name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")],
+    study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
+    licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED,
+    controls: _Controls = ALL,
+) -> dict[str, str]:
+    return {"name": name, "study": study, "licence": licence, "controls": controls}
+
+
+def _settings(preset: _Preset = "small", controls: _Controls = ALL) -> tuple[TrainSettings, str]:
+    return read_settings(preset), controls
+
+
+def _varied(
+    what: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
+    values: Annotated[
+        str | None, typer.Option(help="What is tried, with commas; left out, the usual values.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Trainings of each value.")] = 1,
+) -> tuple[str, str | None, int]:
+    return what, values, seeds
+
+
+def _left_out(
+    kind: Annotated[
+        str, typer.Argument(help="dataset, architecture, strategy or attack.")
+    ] = "dataset",
+    share: _Share = 0.25,
+) -> tuple[str, float]:
+    return kind, share
+
+
+def _kept(hold_out: _HoldOut = "original", share: _Share = 0.25) -> HoldOut:
+    return parse_hold_out(hold_out, share)
+
+
 def _jobs(place: Workplace) -> Path:
     return place.scores.parent / "jobs"
 
 
 @app.command("run")
-@taking(material=_material, kept=_judged_by, place=_place)
+@taking(material=_material, called=_called, kept=_judged_by, place=_place)
 def run_command(
     material: Material,
-    name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")],
+    called: dict[str, str],
     kept: HoldOut,
     preset: Annotated[
         str | None,
@@ -130,9 +166,6 @@ def run_command(
             "the number of originals and triplets."
         ),
     ] = None,
-    study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
-    licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED,
-    controls: _Controls = ALL,
     *,
     place: Workplace,
     as_json: Json = False,
@@ -141,6 +174,7 @@ def run_command(
     counts = count(material.labels, kept)
     wanted = preset or preset_for(counts)
     settings = replace(read_settings(wanted), device=place.device)
+    name, study, licence, controls = called.values()
     order = Order(name=name, checkpoints=place.checkpoints, settings=settings, study=study)
     asked = JudgedOrder(order=order, hold_out=kept, licence=licence, controls=controls)
     say(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.")
@@ -150,29 +184,24 @@ def run_command(
 
 
 @app.command("study")
-@taking(material=_material, place=_place)
+@taking(varied=_varied, material=_material, kept=_kept, training=_settings, place=_place)
 def study_command(
-    what: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
+    varied: tuple[str, str | None, int],
     material: Material,
-    values: Annotated[
-        str | None, typer.Option(help="What is tried, with commas; left out, the usual values.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Trainings of each value.")] = 1,
-    hold_out: _HoldOut = "original",
-    share: _Share = 0.25,
-    preset: _Preset = "small",
-    controls: _Controls = ALL,
+    kept: HoldOut,
+    training: tuple[TrainSettings, str],
     *,
     place: Workplace,
     as_json: Json = False,
 ) -> None:
     """Vary one thing and judge each training: label budget, network, loss or margin."""
+    (what, values, seeds), (settings, controls) = varied, training
     plan = study_plan(
         what,
         values,
         material.labels,
-        settings=replace(read_settings(preset), device=place.device),
-        hold_out=parse_hold_out(hold_out, share),
+        settings=replace(settings, device=place.device),
+        hold_out=kept,
         trainings=seeds,
     )
     plan = replace(plan, controls=controls)
@@ -180,27 +209,25 @@ def study_command(
 
 
 @app.command("leave-out")
-@taking(material=_material, place=_place)
+@taking(material=_material, training=_settings, left=_left_out, place=_place)
 def leave_out_command(
     material: Material,
-    kind: Annotated[
-        str, typer.Argument(help="dataset, architecture, strategy or attack.")
-    ] = "dataset",
-    share: _Share = 0.25,
+    training: tuple[TrainSettings, str],
+    left: tuple[str, float],
     seed: Annotated[
         int | None,
         typer.Option(help="Of trainings, and of test originals; without, that of --preset."),
     ] = None,
-    preset: _Preset = "small",
-    controls: _Controls = ALL,
     *,
     place: Workplace,
     as_json: Json = False,
 ) -> None:
     """Leave out each data set in turn, learn from the others, judge by it: the paper's Table 1."""
-    settings = replace(read_settings(preset), device=place.device)
+    settings, controls = training
+    settings = replace(settings, device=place.device)
     if seed is not None:
         settings = replace(settings, seed=seed)
+    kind, share = left
     plan = LeaveOut(settings=settings, kind=kind, fraction=share, controls=controls)
     do(go_on(queue_ablation(plan, material, place, _jobs(place))), as_json=as_json)
 

@@ -7,11 +7,12 @@ or an image was left out, 2 when nothing could be done.
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import pandas as pd
 import typer
 
+from semsim.base.cli.options import taking
 from semsim.base.cli.terminal import (
     DATA,
     STDOUT,
@@ -43,7 +44,31 @@ from semsim.weights import CHECKPOINTS, download, locate, read_manifest
 CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weight files.")]
 
 
-def score(
+class Source(NamedTuple):
+    """Where pairs are read from: two folders, sets, or a study's labels."""
+
+    originals: Path | None
+    reconstructions: Path | None
+    sets: list[Path] | None
+    labels: Path | None
+
+    def read(self) -> list[PairSet]:
+        """Read the pairs; `SettingsError` unless the options name one kind."""
+        folders = self.originals is not None or self.reconstructions is not None
+        if sum((folders, bool(self.sets), bool(self.labels))) != 1:
+            raise SettingsError(
+                "Give one of: --originals with --reconstructions, --set, or --labels."
+            )
+        if self.labels is not None:
+            return pair_sets_of_labels(read_labels(self.labels))
+        if self.sets:
+            return pair_sets_of_folders(self.sets)
+        if self.originals is None or self.reconstructions is None:
+            raise SettingsError("--originals and --reconstructions go together.")
+        return [match_folders(self.originals, self.reconstructions)]
+
+
+def _source(
     originals: Annotated[
         Path | None, typer.Option(help="Folder of original images, with --reconstructions.")
     ] = None,
@@ -57,6 +82,31 @@ def score(
     labels: Annotated[
         Path | None, typer.Option(help="A study's labels (Parquet), instead of folders.")
     ] = None,
+) -> Source:
+    return Source(originals, reconstructions, sets, labels)
+
+
+class Machine(NamedTuple):
+    """What metrics compute with: folder of weights, whether to fetch them first, device."""
+
+    checkpoints: Path
+    fetch: bool
+    device: str
+
+
+def _machine(
+    checkpoints: CheckpointsOption = CHECKPOINTS,
+    fetch: Annotated[
+        bool, typer.Option("--download", help="Fetch missing weight files first.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+) -> Machine:
+    return Machine(checkpoints, fetch, device)
+
+
+@taking(source=_source, machine=_machine)
+def score(
+    source: Source,
     metrics: Annotated[
         str,
         typer.Option(
@@ -75,33 +125,28 @@ def score(
     scores: Annotated[
         Path, typer.Option(help="Where scores of sets are kept, so that none is computed twice.")
     ] = DATA / "scores",
-    checkpoints: CheckpointsOption = CHECKPOINTS,
-    fetch: Annotated[
-        bool, typer.Option("--download", help="Fetch missing weight files first.")
-    ] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    *,
+    machine: Machine,
     as_json: Json = False,
 ) -> None:
     """Score reconstructions against their originals; print a table and write the scores."""
-    with told_errors():
-        check_table(out)
-        if as_json and out == STDOUT:
-            raise SettingsError("--json and --out - both print; give --out a file.")
-        settle()
-        resources = Resources(checkpoints=checkpoints, device=pick_device(device))
-        names = _names(metrics, resources)
-        if fetch:
-            _fetch_for(names, resources)
-        found = _read_pairs(originals, reconstructions, sets, labels)
-        if reconstructions is not None:
-            out = out or _beside(reconstructions)
-        with TerminalBar(unit="pair") as bar:
-            kept = scores if reconstructions is None else None
-            book = score_sets(found, names, resources, kept, bar)
-        table = book.scores if reconstructions is None else wide_table(found[0], book, names)
-        complete = _show(found, book, table, out, as_json)
-        if reconstructions is not None:
-            say(f"Wrote {out}")
+    check_table(out)
+    if as_json and out == STDOUT:
+        raise SettingsError("--json and --out - both print; give --out a file.")
+    settle()
+    resources = Resources(checkpoints=machine.checkpoints, device=pick_device(machine.device))
+    names = _names(metrics, resources)
+    if machine.fetch:
+        _fetch_for(names, resources)
+    found, beside = source.read(), source.reconstructions
+    if beside is not None:
+        out = out or _beside(beside)
+    with TerminalBar(unit="pair") as bar:
+        book = score_sets(found, names, resources, scores if beside is None else None, bar)
+    table = book.scores if beside is None else wide_table(found[0], book, names)
+    complete = _show(found, book, table, out, as_json)
+    if beside is not None:
+        say(f"Wrote {out}")
     raise typer.Exit(0 if complete else 1)
 
 
@@ -132,25 +177,6 @@ def weights(
     ]
     show(rows, "\n".join(f"{name:24}{state}" for name, state in states), as_json)
     raise typer.Exit(0 if all(state.startswith("ok") for _, state in states) else 1)
-
-
-def _read_pairs(
-    originals: Path | None,
-    reconstructions: Path | None,
-    sets: list[Path] | None,
-    labels: Path | None,
-) -> list[PairSet]:
-    """Read the pairs that the options name; `SettingsError` unless they name one kind."""
-    given = [originals is not None or reconstructions is not None, bool(sets), bool(labels)]
-    if sum(given) != 1:
-        raise SettingsError("Give one of: --originals with --reconstructions, --set, or --labels.")
-    if labels is not None:
-        return pair_sets_of_labels(read_labels(labels))
-    if sets:
-        return pair_sets_of_folders(sets)
-    if originals is None or reconstructions is None:
-        raise SettingsError("--originals and --reconstructions go together.")
-    return [match_folders(originals, reconstructions)]
 
 
 def _show(

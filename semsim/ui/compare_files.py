@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from fastapi.responses import FileResponse, Response
 
 from semsim.base.columns import MODEL_KEY
@@ -225,6 +225,11 @@ def made_address(job: str, name: str) -> str:
     return rooted(f"{FOLDER}/made/{job}/{name}")
 
 
+def _view(rule: str = "", reference: str = "", unseen_by: str = "") -> View:
+    """Return what an address chooses, for any study."""
+    return View(study="", rule=rule, reference=reference, unseen_by=unseen_by)
+
+
 def router(context: ScienceContext) -> APIRouter:
     """The routes below `FOLDER`; what cannot be made is answered as text that says why."""
     routes = APIRouter()
@@ -235,12 +240,9 @@ def router(context: ScienceContext) -> APIRouter:
         name: str,
         ending: str,
         study: Annotated[list[str], Query()],
-        rule: str = "",
-        reference: str = "",
-        unseen_by: str = "",
+        view: Annotated[View, Depends(_view)],
         metric: str | None = None,
     ) -> Response:
-        view = View(study="", rule=rule, reference=reference, unseen_by=unseen_by)
         found = [held(context, replace(view, study=one)) for one in study]
         kind, content = _content(found, name, ending, metric)
         stem = f"{name}-{canvas.safe_name(metric)}" if metric else name

@@ -90,19 +90,17 @@ def start_study(
     studies: Sequence[str],
     held: str | None,
     share: float,
-    what: str,
-    preset: str,
     *varied: Any,
 ) -> Job:
     """Start a study as a job;
 
     Args:
-        varied: The values chosen, as people write them, and seeds.
+        varied: What is varied, the preset, the values chosen, as people write them, and seeds.
 
     Raises:
         SemsimError: Where it cannot be.
     """
-    chosen, seeds = varied
+    what, preset, chosen, seeds = varied
     material = material_of(context, studies)
     if not seeds or seeds < 1:
         raise SettingsError(f"Trainings of each must be at least 1; got {seeds!r}.")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Body
+from fastapi import APIRouter, Body, Depends
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from semsim.base.errors import DataError, JobError, SemsimError
@@ -65,16 +65,12 @@ def _page(context: ScienceContext, make: Callable[[], str]) -> HTMLResponse:
 def _add_pages(routes: APIRouter, context: ScienceContext) -> None:
     @routes.get(HOME)
     def home(
-        dataset: str = "",
-        model: str = "",
-        attack: str = "",
-        own: str = "",
+        wanted: Annotated[Wanted, Depends()],
         page: int = 1,
         kept: str = "",
         task: str = "",
         anew: bool = False,
     ) -> HTMLResponse:
-        wanted = Wanted(dataset=dataset, model=model, attack=attack, own=own)
         waiting = [(job, order_of(job)) for job in _waiting(_root(context))]
         sending = [
             one

@@ -1,7 +1,7 @@
 """`semsim-studio federated …`: FedAvg against PBPFL, and a training between machines."""
 
 import secrets
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -116,8 +116,52 @@ _Data = Annotated[
         "--dataset", help="As in federated compare: digits, symbols, folder:root=…, or a table."
     ),
 ]
+
+
+def _examples(data: _Data = "digits", table: _Table = None, target: _Target = None) -> str:
+    """Return the data text that the options mean."""
+    return _named(data, table, target)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reached:
+    """How two machines reach each other.
+
+    Attributes:
+        secured: The server's certificates, or its authority for a client; None encrypts nothing.
+        patience: Seconds of silence after which to give up.
+    """
+
+    secured: Path | None
+    patience: float
+
+
 _Insecure = Annotated[bool, Option("--insecure", help="Encrypt nothing; for a trial alone.")]
 _Patience = Annotated[float, Option(min=1, help="Seconds of silence after which to give up.")]
+
+
+def _by_certificates(
+    certificates: Annotated[
+        Path | None, Option(help="Folder with the server's, as federated certificates makes it.")
+    ] = None,
+    insecure: _Insecure = False,
+    patience: _Patience = 3600,
+) -> Reached:
+    _check_secured(certificates, insecure, "--certificates")
+    return Reached(secured=certificates, patience=patience)
+
+
+def _by_authority(
+    authority: Annotated[
+        Path | None, Option(help="The server's authority.crt, which makes its connection safe.")
+    ] = None,
+    insecure: _Insecure = False,
+    patience: _Patience = 3600,
+) -> Reached:
+    _check_secured(authority, insecure, "--authority")
+    return Reached(secured=authority, patience=patience)
+
+
 _SETTINGS = settings_of(
     FederatedSettings,
     {
@@ -133,26 +177,33 @@ _SETTINGS = settings_of(
 )
 
 
-@app.command()
 @taking(settings=_SETTINGS)
-def serve(
-    address: _Address,
-    out: Annotated[Path, Option(help="Folder for the model, its curve and Flower's logs.")],
+def _trained(
     settings: FederatedSettings,
-    data: _Data = "digits",
-    table: _Table = None,
-    target: _Target = None,
-    certificates: Annotated[
-        Path | None, Option(help="Folder with the server's, as federated certificates makes it.")
-    ] = None,
-    insecure: _Insecure = False,
     zero_sum: Annotated[
         bool, Option("--zero-sum", help="Clients hide their updates under masks that cancel.")
     ] = False,
     secret_seed: Annotated[
         int | None, Option(help="Draws weights and masks; a secret one where none is given.")
     ] = None,
-    patience: _Patience = 3600,
+) -> tuple[FederatedSettings, int]:
+    """Return the settings of a training between machines, and its secret."""
+    if zero_sum:
+        masks = replace(settings.masks, zero_sum=True, noise_scope="round")
+        settings = replace(settings, scheme="pbpfl", masks=masks)
+    every = max(1, settings.rounds // 20)
+    secret = secrets.randbits(63) if secret_seed is None else secret_seed
+    return replace(settings, keep=(), evaluate_every=every), secret
+
+
+@app.command()
+@taking(training=_trained, named=_examples, reached=_by_certificates)
+def serve(
+    address: _Address,
+    out: Annotated[Path, Option(help="Folder for the model, its curve and Flower's logs.")],
+    training: tuple[FederatedSettings, int],
+    named: str,
+    reached: Reached,
     as_json: Json = False,
 ) -> None:
     """Train with clients on other machines; they type federated join."""
@@ -161,12 +212,8 @@ def serve(
     from semsim.systems.federated.networks import fresh_network
 
     check_folder(out)
-    _check_secured(certificates, insecure, "--certificates")
-    if zero_sum:
-        masks = replace(settings.masks, zero_sum=True, noise_scope="round")
-        settings = replace(settings, scheme="pbpfl", masks=masks)
-    settings = replace(settings, keep=(), evaluate_every=max(1, settings.rounds // 20))
-    examples = load(_named(data, table, target)).data
+    settings, secret = training
+    examples = load(named).data
     fresh_network(settings, examples)  # says what does not fit before anybody is waited for
     with TerminalBar(unit="round") as bar:
         trained = superlink.serve(
@@ -174,13 +221,13 @@ def serve(
                 settings=settings,
                 data=examples,
                 wire=wire,
-                secret=secrets.randbits(63) if secret_seed is None else secret_seed,
-                patience=patience,
+                secret=secret,
+                patience=reached.patience,
                 report=bar,
                 say=say,
             ),
             address,
-            certificates,
+            reached.secured,
             out / "flower",
         )
     (out / "model.safetensors").write_bytes(meeting.weights(trained.model))
@@ -191,34 +238,27 @@ def serve(
 
 
 @app.command()
+@taking(named=_examples, reached=_by_authority)
 def join(
     address: _Address,
     number: Annotated[int, Option(min=0, help="Which client this is, from 0.")],
     out: Annotated[Path, Option(help="Folder for the released model and Flower's logs.")],
-    data: _Data = "digits",
-    table: _Table = None,
-    target: _Target = None,
+    named: str,
+    reached: Reached,
     dealt: Annotated[
         bool,
         Option("--dealt", help="Take this client's part of data that all have; for a trial."),
     ] = False,
-    authority: Annotated[
-        Path | None, Option(help="The server's authority.crt, which makes its connection safe.")
-    ] = None,
-    insecure: _Insecure = False,
-    patience: _Patience = 3600,
 ) -> None:
     """Take part in a training as one client; examples stay on this machine."""
     from semsim.systems.federated.comparison import load
     from semsim.systems.federated.flower import meeting, superlink
 
-    with told_errors():
-        check_folder(out)
-        _check_secured(authority, insecure, "--authority")
-        named = _named(data, table, target)
-        guest = meeting.Guest(number, lambda facts: load(named, facts["coding"]).data, dealt=dealt)
-        released = superlink.join(guest, address, authority, out / "flower", patience=patience)
-        (out / "model.safetensors").write_bytes(released)
+    check_folder(out)
+    guest = meeting.Guest(number, lambda facts: load(named, facts["coding"]).data, dealt=dealt)
+    logs, patience = out / "flower", reached.patience
+    released = superlink.join(guest, address, reached.secured, logs, patience=patience)
+    (out / "model.safetensors").write_bytes(released)
     typer.echo(f"The training is over; the model to use is {out / 'model.safetensors'}.")
 
 

@@ -92,10 +92,8 @@ def placed(
 _Workers = Annotated[int, typer.Option(min=1, help="Processes that train and attack.")]
 
 
-@app.command("run")
 @taking(
     change=changed,
-    place=placed,
     changes=changes_of(
         SplitPlan,
         networks="network",
@@ -105,23 +103,16 @@ _Workers = Annotated[int, typer.Option(min=1, help="Processes that train and att
     ),
     trained=changes_of(SplitTrainSettings, ensemble_epochs="ensemble_epochs"),
 )
-def run_command(
-    ctx: typer.Context,
+def changed_wholly(
     change: _Change,
-    place: SplitPlace,
     changes: dict[str, Any],
     trained: dict[str, Any],
     file: Annotated[Path | None, typer.Option(help="JSON file of a plan; others replace.")] = None,
     attack_invalid: Annotated[
         bool, typer.Option("--attack-invalid", help="Attack under-trained systems too.")
     ] = False,
-    workers: _Workers = 1,
-    job: Annotated[
-        Path | None, typer.Option(help="Job to resume, as `job` does, with what else is given.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Train the systems, attack them, write sets; Ctrl-C leaves it so that it can be resumed."""
+) -> _Change:
+    """Return the change that all options of `split run` make to a plan, or to that in a file."""
 
     def planned(base: SplitPlan | None = None) -> SplitPlan:
         made = change(base if file is None else plan_in(file, by_hand=True))
@@ -129,6 +120,22 @@ def run_command(
         train = replace(made.train, **trained)
         return replace(made, **changes, train=train, attack_invalid=invalid)
 
+    return planned
+
+
+@app.command("run")
+@taking(planned=changed_wholly, place=placed)
+def run_command(
+    ctx: typer.Context,
+    planned: _Change,
+    place: SplitPlace,
+    workers: _Workers = 1,
+    job: Annotated[
+        Path | None, typer.Option(help="Job to resume, as `job` does, with what else is given.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train the systems, attack them, write sets; Ctrl-C leaves it so that it can be resumed."""
     asked = SplitJob(plan=planned(), place=place, workers=workers)
     if job is None:
         do(JOBS[KIND], go_on(queue_split(asked.plan, place, workers)), as_json=as_json)
@@ -141,16 +148,23 @@ def run_command(
     do(JOBS[KIND], read_job(job), again, as_json)
 
 
-@app.command("study")
-@taking(change=changed, place=placed)
-def study_command(
-    change: _Change,
-    place: SplitPlace,
+def cut(
     network: Annotated[str, typer.Option(help="Network without its cuts.")] = "small",
     h: Annotated[list[int] | None, typer.Option(help="First cut. Repeatable.")] = None,
     t: Annotated[
         list[int] | None, typer.Option(help="Second cut, from the end. Repeatable.")
     ] = None,
+) -> tuple[str, ...]:
+    """Return a network under every pair of cuts."""
+    return tuple(grid(network, h or [1, 2], t or [1]))
+
+
+@app.command("study")
+@taking(change=changed, place=placed, networks=cut)
+def study_command(
+    change: _Change,
+    place: SplitPlace,
+    networks: tuple[str, ...],
     workers: _Workers = 1,
     as_json: Json = False,
 ) -> None:
@@ -160,7 +174,7 @@ def study_command(
     """
     plan = replace(
         change(name="cuts", attacks=("adaptive",)),
-        networks=tuple(grid(network, h or [1, 2], t or [1])),
+        networks=networks,
         defences=("none",),
         defence_seeds=(0,),
         attack_invalid=True,
