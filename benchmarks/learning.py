@@ -50,7 +50,7 @@ from semsim.metrics import Pairs, Resources
 from semsim.metrics.base import PART
 from semsim.metrics.base import judged as judged_parts
 from semsim.metrics.network import SemSimModel, load_semsim, save_semsim
-from semsim.metrics.provenance import Training
+from semsim.metrics.provenance import Provenance
 from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.metrics.semsim import SemSimDistance
 
@@ -283,7 +283,7 @@ def scoring(
         torch.manual_seed(0)
         model = SemSimModel(model_settings(settings), mean=[0.5] * 3, std=[0.3] * 3)
         none: dict[str, Any] = {"n_originals": 0, "n_triplets": 0, "created": "", "originals": ()}
-        training = Training(**none, versions={}, settings={}, simulated=True)
+        training = Provenance(**none, versions={}, settings={}, simulated=True)
         save_semsim(model, folder / f"{MADE}.safetensors", training)
         write_pairs(folder, n)
         alone = {who: apart(scored, who, folder, n, -1, threads, device) for who in SCORERS}

@@ -19,7 +19,7 @@ from semsim.defences.none import NoDefence
 from semsim.metrics import Resources
 from semsim.metrics.inception import INCEPTION
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
-from semsim.metrics.provenance import Training
+from semsim.metrics.provenance import Provenance
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel, load_target, save_target
@@ -89,7 +89,7 @@ def make_semsim(path: Path, originals: Sequence[str] = (), simulated: bool = Tru
     settings = ModelSettings(backbone="lenet")
     model = SemSimModel(settings, mean=[0.5] * 3, std=[0.3] * 3).eval()
     facts = {"n_originals": 0, "n_triplets": 0, "created": "", "versions": {}, "settings": {}}
-    training = Training(**facts, simulated=simulated, pixels={one: [""] for one in originals})
+    training = Provenance(**facts, simulated=simulated, pixels={one: [""] for one in originals})
     save_semsim(model, path, training)
     return model
 

@@ -190,7 +190,7 @@ def _alone(part: Path) -> Iterator[None]:
             Path(f"{part}{ending}").unlink(missing_ok=True)
 
 
-class Schedule:
+class BackupSchedule:
     """A thread that backs an SQLite database up while a server runs.
 
     A backup is made `every_seconds`, earlier after `every_votes` unless the last one took so long
@@ -268,7 +268,7 @@ def scheduled_backups(store: Store, folder: Path) -> Iterator[None]:
         log.warning(PG_DUMP)
         yield
         return
-    schedule = Schedule(store, folder)
+    schedule = BackupSchedule(store, folder)
     before = signal.signal(signal.SIGTERM, _end)
     schedule.start()
     try:

@@ -77,7 +77,7 @@ def is_current(tx: Session) -> bool:
 
 
 @dataclass(frozen=True)
-class Standing:
+class DatabaseState:
     """State of a database.
 
     Attributes:
@@ -92,11 +92,11 @@ class Standing:
     newest: str | None
 
 
-def standing(url: str) -> Standing:
+def standing(url: str) -> DatabaseState:
     """Return the state of the database at `url`; raises `StoreError` if it cannot be used."""
     engine, file = open_engine(url), sqlite_file(url)
     if file is not None and not file.is_file():
-        return Standing(str(file), False, None, newest())
+        return DatabaseState(str(file), False, None, newest())
     try:
         with engine.connect() as connection:
             require_known_version(connection)
@@ -106,4 +106,4 @@ def standing(url: str) -> Standing:
     finally:
         engine.dispose()
     where = str(file or engine.url.render_as_string(hide_password=True))
-    return Standing(where, version is not None, version, newest())
+    return DatabaseState(where, version is not None, version, newest())

@@ -25,7 +25,7 @@ from semsim.metrics.network import (
     load_semsim,
     save_semsim,
 )
-from semsim.metrics.provenance import Training, read_config, read_training
+from semsim.metrics.provenance import Provenance, read_config, read_training
 from semsim.metrics.recogniser import check_name
 from semsim.weights import read_facts, write_tensors
 
@@ -49,7 +49,7 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
         mean: Of the images it learned from, one value a channel.
         std: As `mean`.
         name: What tables call it, as `semsim:<name>`.
-        origin: Where it comes from, the fields of `semsim.metrics.provenance.Training`. It is
+        origin: Where it comes from, the fields of `semsim.metrics.provenance.Provenance`. It is
             frozen and stays in eval mode; gradients reach the images.
 
     >>> import torch, semsim
@@ -178,7 +178,7 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
             raise WeightsError(
                 "This SemSim does not say how it was trained, so it is no checkpoint."
             )
-        save_semsim(self.network, Path(path), Training(**self.origin))
+        save_semsim(self.network, Path(path), Provenance(**self.origin))
 
     def generate_model_card(self, *args: Any, **kwargs: Any) -> ModelCard:
         """The README.md of `save_pretrained`: licence, data, and metrics with their intervals."""

@@ -78,7 +78,7 @@ def run_plan(
         JobError: Where the cluster went away or a worker cannot do the work.
     """
     began = time.monotonic()
-    run = _Run(plan, Path(data), how, report)
+    run = _CampaignRun(plan, Path(data), how, report)
     run.folder.claim(plan.campaign)
     run.folder.quiet()  # whatever a run that was killed has left
     try:
@@ -105,7 +105,7 @@ class _Asked:
         return [cell.key for cell in self.cells] or [self.target.key]
 
 
-class _Run:
+class _CampaignRun:
     """One run of a plan: what was asked of the workers, and what came in."""
 
     def __init__(self, plan: Plan, data: Path, how: HowToRun, report: Report) -> None:

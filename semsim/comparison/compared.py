@@ -29,8 +29,8 @@ from semsim.comparison.seen_originals import (
 from semsim.comparison.study_tables import StudyTables
 from semsim.learning.baselines import control_remarks
 from semsim.metrics import MetricSpec
-from semsim.metrics.learned import Seen, learned_by
-from semsim.metrics.provenance import Training, original_keys, read_training
+from semsim.metrics.learned import SeenOriginals, learned_by
+from semsim.metrics.provenance import Provenance, original_keys, read_training
 from semsim.reporting.agreement_text import agreement_text
 from semsim.reporting.bundle import write_bundle
 from semsim.reporting.canvas import DOUBLE, Drawn
@@ -66,7 +66,7 @@ def training_remarks(analysis: Analysis, checkpoints: Path) -> list[str]:
     return remarks
 
 
-def _origin_of(training: Training, images: pd.DataFrame) -> list[str]:
+def _origin_of(training: Provenance, images: pd.DataFrame) -> list[str]:
     """Return remarks on who voted for a SemSim, and on which of these originals it has seen."""
     said = ["trained on simulated votes"] if training.simulated else []
     found = learned_by(training).among(images)
@@ -145,7 +145,7 @@ class Compared:
 
     analysis: Analysis
     origin: Origin
-    seen: Mapping[str, Seen] = field(default_factory=dict)
+    seen: Mapping[str, SeenOriginals] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return agreement_text(self.analysis, self.origin)

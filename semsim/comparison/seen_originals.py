@@ -12,7 +12,7 @@ from semsim.base.stats.analysis import Analysis
 from semsim.base.words import agreeing, counted
 from semsim.learning.settings import checkpoint_path
 from semsim.metrics import MetricSpec
-from semsim.metrics.learned import Seen, learned_by
+from semsim.metrics.learned import SeenOriginals, learned_by
 from semsim.metrics.provenance import original_keys, read_training
 
 ALL = "all"  # in place of the name of a SemSim: every original counts
@@ -20,7 +20,7 @@ ALL = "all"  # in place of the name of a SemSim: every original counts
 
 def seen_by_each(
     checkpoints: Path, metrics: Iterable[str], listed: pd.DataFrame
-) -> dict[str, Seen]:
+) -> dict[str, SeenOriginals]:
     """Of each SemSim among `metrics`, by its name, what it learned from of the originals `listed`.
 
     Without those of which no checkpoint here says it.
@@ -33,7 +33,7 @@ def seen_by_each(
     return found
 
 
-def uncounted(seen: Mapping[str, Seen]) -> frozenset[str]:
+def uncounted(seen: Mapping[str, SeenOriginals]) -> frozenset[str]:
     """The originals that are left out so that the others are held out for every SemSim.
 
     Args:
@@ -48,8 +48,8 @@ def uncounted(seen: Mapping[str, Seen]) -> frozenset[str]:
 
 
 def seen_by(
-    checkpoints: Path, name: str, listed: pd.DataFrame, known: Mapping[str, Seen]
-) -> Seen | None:
+    checkpoints: Path, name: str, listed: pd.DataFrame, known: Mapping[str, SeenOriginals]
+) -> SeenOriginals | None:
     """Return what the SemSim called `name` learned from of the originals `listed`; None for "".
 
     Args:
@@ -81,7 +81,7 @@ def without(left_out: frozenset[str], table: pd.DataFrame) -> pd.DataFrame:
     return table[~original_keys(table).isin(left_out)] if left_out else table
 
 
-def exposed(spec: MetricSpec, seen: Mapping[str, Seen], counting: Iterable[str]) -> str:
+def exposed(spec: MetricSpec, seen: Mapping[str, SeenOriginals], counting: Iterable[str]) -> str:
     """Return why a metric is no candidate on the originals `counting`: it learned from them.
 
     Args:
@@ -114,7 +114,7 @@ def _remark(analysis: Analysis, *sentences: str) -> list[str]:
     return [" ".join(filter(None, (*sentences, last)))]
 
 
-def left_out_remark(name: str, seen: Seen | None, analysis: Analysis) -> list[str]:
+def left_out_remark(name: str, seen: SeenOriginals | None, analysis: Analysis) -> list[str]:
     """Return what to say where only what the SemSim called `name` has not seen counts.
 
     Args:
@@ -138,7 +138,7 @@ def left_out_remark(name: str, seen: Seen | None, analysis: Analysis) -> list[st
     )
 
 
-def namesakes_words(seen: Seen) -> list[str]:
+def namesakes_words(seen: SeenOriginals) -> list[str]:
     """That originals only share a name with what a SemSim learned from, where some do."""
     n = len(seen.namesakes)
     have = agreeing(n, "has", "have")

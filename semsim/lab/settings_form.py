@@ -41,7 +41,7 @@ _BARRED = re.compile(r"[,;\n]")  # they part settings from one another
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class FormField:
     """One field of a form. kind: whole, number, yes, choice or text. value: what it begins with.
 
     Attributes:
@@ -118,7 +118,7 @@ class Given:
         return tuple(range(first, first + count))
 
 
-def settings_of(made: Any, names: Iterable[str] = ()) -> tuple[Setting, ...]:
+def settings_of(made: Any, names: Iterable[str] = ()) -> tuple[FormField, ...]:
     """A dataclass, or what one is made with, as fields; `names`: these, in this order."""
     kind = made if isinstance(made, type) else type(made)
     hints, said = get_type_hints(kind), _said(kind)
@@ -130,7 +130,7 @@ def settings_of(made: Any, names: Iterable[str] = ()) -> tuple[Setting, ...]:
 
 
 @lru_cache(maxsize=256)
-def plugin_settings(registry: str, item: str, preset: str = "") -> tuple[Setting, ...]:
+def plugin_settings(registry: str, item: str, preset: str = "") -> tuple[FormField, ...]:
     """The settings of a plug-in of `registry`, "package.module:NAME", as "cnn4:width=16".
 
     Args:
@@ -139,11 +139,11 @@ def plugin_settings(registry: str, item: str, preset: str = "") -> tuple[Setting
     Raises:
         SemsimError: For no such plug-in.
     """
-    found: tuple[Setting, ...] = apart(f"{__name__}:settings_apart", registry, item, preset)
+    found: tuple[FormField, ...] = apart(f"{__name__}:settings_apart", registry, item, preset)
     return found
 
 
-def settings_apart(registry: str, item: str, preset: str) -> tuple[Setting, ...]:
+def settings_apart(registry: str, item: str, preset: str) -> tuple[FormField, ...]:
     """Return the settings that `plugin_settings` asks for where plug-ins can be imported."""
     known: Registered = resolve_name(registry)
     plugin = read_plugin(known, item)
@@ -166,7 +166,7 @@ def changed(settings: T, given: Mapping[str, Any], prefix: str = "") -> T:
     return replace(settings, **new)  # type: ignore[type-var]  # a dataclass, as `fields` asks
 
 
-def _value(one: Setting, value: Any) -> Any:
+def _value(one: FormField, value: Any) -> Any:
     if one.kind == "yes":
         return value in (True, "true")
     if one.optional and not str("" if value is None else value).strip():
@@ -207,14 +207,14 @@ def _with(item: str, changed: Mapping[str, str]) -> str:
     return f"{name}:{','.join(kept)}" if kept else name
 
 
-def _setting(one: Field, of: type, hint: Any, said: Mapping[str, str], value: Any) -> Setting:
+def _setting(one: Field, of: type, hint: Any, said: Mapping[str, str], value: Any) -> FormField:
     facts = one.metadata
     offers = facts["offers"]() if facts.get("offers") else {}
     choices = tuple(map(str, choices_of(of).get(one.name, ())))
     choices = choices or tuple(dict.fromkeys(chain.from_iterable(offers.values())))
     kinds = [kind for kind in get_args(hint) if kind in _NUMBERS]
     value = "" if value is MISSING else value
-    return Setting(
+    return FormField(
         name=one.name,
         label=facts.get("label") or _CALLED.get(one.name, one.name.replace("_", " ")),
         text=facts.get("text") or said.get(one.name, ""),

@@ -15,7 +15,7 @@ from semsim.base.stats.roc import POOLED, WITHIN, auc_differences, scale_differs
 from semsim.base.words import counted
 from semsim.learning.advice import FEW_ORIGINALS
 from semsim.learning.settings import MIXED, control_path
-from semsim.metrics.provenance import WEIGHT_OF, Training, read_training
+from semsim.metrics.provenance import WEIGHT_OF, Provenance, read_training
 from semsim.reporting.notation import interval, reason
 from semsim.weights import sha256_of
 
@@ -67,7 +67,7 @@ def controls_of(checkpoint: Path) -> tuple[dict[str, Path], dict[str, str]]:
     return found, {control: ABSENT[control] for control in wanted if control not in found}
 
 
-def is_mixed(training: Training) -> bool:
+def is_mixed(training: Provenance) -> bool:
     """Return whether a SemSim weighs blocks, of which one alone may do as well."""
     return bool(training.settings.get("loss") == MIXED)
 
@@ -78,7 +78,7 @@ def block_of(control: Path) -> str:
     return next(name.removeprefix(WEIGHT_OF) for name in results if name.startswith(WEIGHT_OF))
 
 
-def _belongs(own: Training, path: Path, control: str) -> bool:
+def _belongs(own: Provenance, path: Path, control: str) -> bool:
     if not path.is_file():
         return False
     if control == START:

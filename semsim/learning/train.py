@@ -52,7 +52,7 @@ from semsim.learning.triplets import (
     take_stock,
 )
 from semsim.metrics.network import NAMES, ModelSettings, SemSimModel, load_semsim, save_semsim
-from semsim.metrics.provenance import MOVED, N_PAIRS, WEIGHT_OF, Training
+from semsim.metrics.provenance import MOVED, N_PAIRS, WEIGHT_OF, Provenance
 from semsim.weights import content_key, sha256_of
 
 # In the job's folder: the network before it saw a vote, the finished one until it is where it
@@ -344,7 +344,7 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
     }
 
 
-def _hand_over(model: SemSimModel, training: Training, order: Order, folder: Path) -> None:
+def _hand_over(model: SemSimModel, training: Provenance, order: Order, folder: Path) -> None:
     """Put the SemSim where it belongs; the folder says before that it is this training's."""
     finished = folder / _FINISHED
     save_semsim(model, finished, training)
@@ -415,11 +415,11 @@ def read_state(path: Path, order: Order, learned_from: str) -> TrainState | None
     return state
 
 
-def _start_of(order: Order) -> Training:
+def _start_of(order: Order) -> Provenance:
     """Return the provenance of the network before it has seen a vote."""
     settings = order.settings
     began_with = identify(settings.backbone, settings.weights)
-    return Training(
+    return Provenance(
         n_originals=0,
         n_triplets=0,
         simulated=False,
@@ -444,7 +444,7 @@ def _keep_start(order: Order, start: Path) -> str:
 
 
 def _keep_block(
-    order: Order, start: SemSimModel, training: Training, aucs: Mapping[str, float]
+    order: Order, start: SemSimModel, training: Provenance, aucs: Mapping[str, float]
 ) -> None:
     """Put the block that tells the training pictures apart best beside a mixed SemSim, alone."""
     if aucs:
@@ -468,11 +468,11 @@ def _moves(model: SemSimModel, start: SemSimModel) -> dict[str, float]:
     return {MOVED: float(moved), **{f"{WEIGHT_OF}{name}": count for name, count in named}}
 
 
-def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Training:
+def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Provenance:
     last = outcome.records[outcome.kept_epoch - 1].values()
     settings = order.settings
     began_with = identify(settings.backbone, settings.weights)
-    return Training(
+    return Provenance(
         n_originals=len(outcome.training),
         n_triplets=outcome.n_triplets,
         simulated=is_simulated(labels),

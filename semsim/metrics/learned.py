@@ -17,7 +17,7 @@ import pandas as pd
 
 from semsim.base.errors import DataError
 from semsim.base.picture_files import read_pixels
-from semsim.metrics.provenance import Training, original_keys
+from semsim.metrics.provenance import Provenance, original_keys
 from semsim.weights import sha256_of
 
 UNKNOWN = "unknown"  # a data set that no table names
@@ -27,7 +27,7 @@ Pictures = Mapping[str, frozenset[str]]  # by the key of an original, the digest
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class SeenOriginals:
     """Of the originals of a table whether a SemSim learned from them.
 
     Attributes:
@@ -54,10 +54,10 @@ class Seen:
     def by_name(self) -> frozenset[str]:
         return frozenset(key for key, (_, by_name) in self.told.items() if by_name)
 
-    def among(self, keys: Iterable[str]) -> Seen:
+    def among(self, keys: Iterable[str]) -> SeenOriginals:
         """The same of the originals `keys` alone."""
         told = {key: self.told[key] for key in keys if key in self.told}
-        return Seen(told=told, namesakes=self.namesakes & told.keys())
+        return SeenOriginals(told=told, namesakes=self.namesakes & told.keys())
 
     def _that_are(self, wanted: bool | None) -> frozenset[str]:
         return frozenset(key for key, (seen, _) in self.told.items() if seen is wanted)
@@ -70,7 +70,7 @@ class Learned:
     pictures: Pictures
 
     def record(self) -> dict[str, list[str]]:
-        """Return the field `pixels` of a `Training`."""
+        """Return the field `pixels` of a `Provenance`."""
         return {key: sorted(self.pictures[key]) for key in sorted(self.pictures)}
 
     def and_from(self, labels: pd.DataFrame) -> Learned:
@@ -80,7 +80,7 @@ class Learned:
             both[key] = both.get(key, frozenset()) | digests
         return Learned(pictures=both)
 
-    def among(self, table: pd.DataFrame) -> Seen:
+    def among(self, table: pd.DataFrame) -> SeenOriginals:
         """The originals in `table`, columns dataset and image_id, and original where it is known.
 
         Two of one name are two originals where their pixels differ; a picture of another size may
@@ -104,10 +104,10 @@ class Learned:
         originals = _pictures_of(table, read=bool(pixels))
         found = {key: told(key, digests) for key, digests in originals.items()}
         others = {key for key, (seen, _) in found.items() if seen is False}
-        return Seen(told=found, namesakes=frozenset(others & self.pictures.keys()))
+        return SeenOriginals(told=found, namesakes=frozenset(others & self.pictures.keys()))
 
 
-def learned_by(training: Training) -> Learned:
+def learned_by(training: Provenance) -> Learned:
     """Return what the SemSim of a checkpoint learned from."""
     return Learned(pictures={key: frozenset(found) for key, found in training.pixels.items()})
 

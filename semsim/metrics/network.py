@@ -14,7 +14,7 @@ from semsim.base.jobs.orders import from_record
 from semsim.base.storage.records import guarded
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.base import checked_pairs
-from semsim.metrics.provenance import FORMAT, Training, read_config
+from semsim.metrics.provenance import FORMAT, Provenance, read_config
 from semsim.weights import write_tensors
 
 _BATCH = 256  # images at once
@@ -170,7 +170,7 @@ def semsim_features(model: SemSimModel, images: Tensor) -> Tensor:
     return torch.cat(found).clone()
 
 
-def save_semsim(model: SemSimModel, path: Path, training: Training) -> None:
+def save_semsim(model: SemSimModel, path: Path, training: Provenance) -> None:
     """Write weights, settings and origin as one safetensors file; whole or not at all."""
     config = {
         "settings": asdict(model.settings),

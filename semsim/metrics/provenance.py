@@ -19,7 +19,7 @@ WEIGHT_OF, N_PAIRS, MOVED = "weight of ", "n_pairs", "moved"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class Provenance:
     """Provenance of a checkpoint; written into it and shown wherever it is used.
 
     Attributes:
@@ -54,10 +54,10 @@ def original_keys(table: pd.DataFrame) -> pd.Series:
     return table["dataset"].astype(str) + "/" + table["image_id"].astype(str)
 
 
-def read_training(path: Path) -> Training:
+def read_training(path: Path) -> Provenance:
     """Read the provenance of the checkpoint at `path`, without loading its weights."""
     with guarded(path, WeightsError, "does not say how it was trained ({})."):
-        found = from_record(Training, read_config(path)["training"])
+        found = from_record(Provenance, read_config(path)["training"])
         if not all(isinstance(one, Mapping) for one in (found.settings, found.pixels)):
             raise TypeError("settings and pixels are no objects")
         return found

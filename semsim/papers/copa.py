@@ -39,7 +39,7 @@ from semsim.datasets.folder import Folder
 from semsim.grid.executor import Piece, spread
 from semsim.papers.engine import PlanOption, Work, WorkPlan
 from semsim.reporting.export import write_both
-from semsim.reporting.picture_grids import Shown, method_figure
+from semsim.reporting.picture_grids import GridPicture, method_figure
 from semsim.systems.audit.advice import signed
 from semsim.targets.checkpoint import images_digest
 from semsim.targets.cnn3 import VARIANTS
@@ -329,12 +329,12 @@ def write_figure(images: LabelledImages, variants: Sequence[int], kind: str, out
     return write_both(drawing, out / f"figure{FIGURES[kind]}.png")
 
 
-def _attacked(images: LabelledImages, variant: int, kind: str) -> list[Shown]:
+def _attacked(images: LabelledImages, variant: int, kind: str) -> list[GridPicture]:
     model = cnn3_model(variant, kind, seed=0)
     found = []
     for image, label in zip(images.images, images.labels.tolist(), strict=True):
         one = attempt(model, image, label)
-        found.append(Shown(variant=variant, method="original", image=image, mse=0.0))
+        found.append(GridPicture(variant=variant, method="original", image=image, mse=0.0))
         for method, result in inversions(one.seen):
             if method != "grey":
                 back = getattr(result, "image", None)
@@ -342,8 +342,10 @@ def _attacked(images: LabelledImages, variant: int, kind: str) -> list[Shown]:
     return found
 
 
-def _shown(variant: int, method: str, image: torch.Tensor, back: torch.Tensor | None) -> Shown:
+def _shown(
+    variant: int, method: str, image: torch.Tensor, back: torch.Tensor | None
+) -> GridPicture:
     if back is None:
-        return Shown(variant=variant, method=method, image=None, mse=float("nan"))
+        return GridPicture(variant=variant, method=method, image=None, mse=float("nan"))
     mse = float((back - image.double()).square().mean())
-    return Shown(variant=variant, method=method, image=back.clamp(0, 1).float(), mse=mse)
+    return GridPicture(variant=variant, method=method, image=back.clamp(0, 1).float(), mse=mse)

@@ -28,7 +28,7 @@ _WORDS = 9.0  # mm below a picture of a pair of cuts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class GridPicture:
     """Reconstruction of an image by a method: (3, H, W) in [0, 1], or None where it failed.
 
     Attributes:
@@ -75,7 +75,7 @@ class Row:
     psnr: Mapping[str, float]
 
 
-def method_figure(shown: Sequence[Shown], number: int, activation: str) -> Drawn:
+def method_figure(shown: Sequence[GridPicture], number: int, activation: str) -> Drawn:
     """One row an image and variant, one column a method, in the order they come in."""
     frame = pd.DataFrame(
         {

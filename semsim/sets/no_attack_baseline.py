@@ -135,22 +135,22 @@ class Control:
         if not rivals:
             return False
         drawn = _mixes(picture), _outlines(picture)
-        fit = float(_fits(*drawn, _Drawn.of([attacked]))[0])
+        fit = float(_fits(*drawn, _PictureShapes.of([attacked]))[0])
         best = float(_fits(*drawn, known)[rivals].max())
         if len(rivals) >= _ENOUGH:
             return fit > best
         return 1 - fit < _AHEAD * (1 - best)
 
     @cached_property
-    def _rivals(self) -> "dict[tuple[int, ...], _Drawn]":
+    def _rivals(self) -> "dict[tuple[int, ...], _PictureShapes]":
         """By shape the first originals, one more than a picture is held against."""
         found: dict[tuple[int, ...], list[np.ndarray]] = {}
         for one in self.originals[: _RIVALS + 1]:
             found.setdefault(one.shape, []).append(one)
-        return {shape: _Drawn.of(alike) for shape, alike in found.items()}
+        return {shape: _PictureShapes.of(alike) for shape, alike in found.items()}
 
 
-class _Drawn(NamedTuple):
+class _PictureShapes(NamedTuple):
     """Shapes and outlines of n pictures of one size, against which others are held.
 
     Attributes:
@@ -164,7 +164,7 @@ class _Drawn(NamedTuple):
     outlines: np.ndarray
 
     @classmethod
-    def of(cls, pictures: Sequence[np.ndarray]) -> "_Drawn":
+    def of(cls, pictures: Sequence[np.ndarray]) -> "_PictureShapes":
         return cls(
             [*map(_print, pictures)],
             np.stack([*map(_unit, pictures)], axis=1),
@@ -230,7 +230,7 @@ def _outlines(picture: np.ndarray) -> np.ndarray:
     return _unit(np.sqrt(np.square(steps).sum(axis=0))[..., None])[:, 0]
 
 
-def _fits(mixes: np.ndarray, outlines: np.ndarray, drawn: _Drawn) -> np.ndarray:
+def _fits(mixes: np.ndarray, outlines: np.ndarray, drawn: _PictureShapes) -> np.ndarray:
     """Return the fit of a picture's shapes to each of n, 0 to 1, (n,).
 
     The mean of two shares of variance: of the pixels, each channel explained by the picture's

@@ -118,7 +118,7 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
     keep_freed_memory()
     settings = training.settings
     training.promise()
-    run = _Run.fresh(training)
+    run = _TrainingRun.fresh(training)
     path, mark = training.checkpoint, ""
     if path is not None:
         mark = _fingerprint(training)
@@ -141,7 +141,7 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
     return run.model.eval()
 
 
-def _check_finite(run: "_Run", settings: TrainSettings, loss: float = 0.0) -> None:
+def _check_finite(run: "_TrainingRun", settings: TrainSettings, loss: float = 0.0) -> None:
     """Raise `SettingsError` unless `loss`, of the last epoch, and all weights are finite."""
     what = "" if math.isfinite(loss) else f"the loss is {loss}"
     if not what and not all(one.isfinite().all() for one in run.model.parameters()):
@@ -175,7 +175,7 @@ def accuracy(model: AttackedModel, data: LabelledImages) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Run:
+class _TrainingRun:
     """State that changes while a classifier is trained."""
 
     model: TargetModel
@@ -236,7 +236,7 @@ class _Run:
         self.rng.set_state(state.rng)
 
 
-def _of_mixed(training: Training, run: _Run) -> Progress:
+def _of_mixed(training: Training, run: _TrainingRun) -> Progress:
     """Measure mixed precision on the first images; `SettingsError` where it changes too much."""
     if training.private is not None:
         raise SettingsError("mixed_precision does not go with DP-SGD, which takes each gradient.")
@@ -249,7 +249,7 @@ def _of_mixed(training: Training, run: _Run) -> Progress:
     return Progress(done, total, f"bfloat16: {found.words}")
 
 
-def _one_epoch(training: Training, run: _Run, report: Report) -> dict[str, float]:
+def _one_epoch(training: Training, run: _TrainingRun, report: Report) -> dict[str, float]:
     """The mean loss and the share classified right, over one pass through the images."""
     data, device = training.data, run.model.mean.device
     loss_sum, right, seen = 0.0, 0, 0
@@ -277,7 +277,7 @@ def _changed(training: Training, images: Tensor, rng: torch.Generator) -> Tensor
     return changed if training.degrade is None else training.degrade(changed, rng)
 
 
-def _batches(training: Training, run: _Run) -> Sequence[Tensor]:
+def _batches(training: Training, run: _TrainingRun) -> Sequence[Tensor]:
     """The images of each step of an epoch, as indices."""
     images, size = training.data.images, training.settings.batch_size
     if training.private is not None:
@@ -328,7 +328,9 @@ def _takes_one(trained: nn.Module, one: Callable[[], object]) -> bool:
     return True
 
 
-def _one_step(training: Training, run: _Run, images: Tensor, labels: Tensor) -> tuple[float, int]:
+def _one_step(
+    training: Training, run: _TrainingRun, images: Tensor, labels: Tensor
+) -> tuple[float, int]:
     """The loss before the step, and how many images were classified right."""
     parameters = tuple(run.model.parameters())
     scale, private = training.settings.loss_scale, training.private

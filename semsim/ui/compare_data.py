@@ -44,7 +44,7 @@ _reading = threading.Lock()  # two pages opened at once do the work once
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class ComparisonView:
     """Choices by which a study is compared.
 
     Attributes:
@@ -83,7 +83,7 @@ class Comparison:
     """
 
     study: StudyChoice
-    view: View
+    view: ComparisonView
     tables: StudyTables
     scored: Scored
     labels: pd.DataFrame
@@ -177,7 +177,7 @@ def find_study(context: ScienceContext, wanted: str | None) -> StudyChoice | Non
     return studies[0] if studies else None
 
 
-def opened(context: ScienceContext, asked: View) -> Comparison:
+def opened(context: ScienceContext, asked: ComparisonView) -> Comparison:
     """The comparison of a study as votes and scores are now, all read once.
 
     Args:
@@ -205,26 +205,26 @@ def opened(context: ScienceContext, asked: View) -> Comparison:
         return found
 
 
-def _settled(asked: View, study: StudyChoice) -> View:
+def _settled(asked: ComparisonView, study: StudyChoice) -> ComparisonView:
     reference = asked.reference or USUAL_REFERENCE
     return replace(asked, rule=asked.rule or study.headline, reference=reference)
 
 
 def _forget(kept: dict[Any, Any]) -> None:
     """Leave the comparisons shown last, and the books they are read from."""
-    views = [key for key in kept if isinstance(key, View)]
+    views = [key for key in kept if isinstance(key, ComparisonView)]
     used = {BookKey(view.study, view.reference) for view in views[-_KEPT:]}
     books = [key for key in kept if isinstance(key, BookKey) and key not in used]
     for old in [*views[:-_KEPT], *books]:
         del kept[old]
 
 
-def held(context: ScienceContext, asked: View) -> Comparison:
+def held(context: ScienceContext, asked: ComparisonView) -> Comparison:
     """The comparison as it was last shown; `opened` now if it never was."""
     shown = [
         one.study
         for view, one in [*context.kept.items()]
-        if isinstance(view, View) and view.study == asked.study
+        if isinstance(view, ComparisonView) and view.study == asked.study
     ]
     found = context.kept.get(_settled(asked, shown[-1])) if shown else None
     return found or opened(context, asked)
@@ -275,7 +275,9 @@ class _Book:
     book: ScoreBook
 
 
-def _book(context: ScienceContext, tables: StudyTables, view: View, version: str) -> _Book:
+def _book(
+    context: ScienceContext, tables: StudyTables, view: ComparisonView, version: str
+) -> _Book:
     key = BookKey(view.study, view.reference)
     found: _Book | None = context.kept.pop(key, None)
     if found is None or found.version != version:
@@ -294,7 +296,11 @@ def _book(context: ScienceContext, tables: StudyTables, view: View, version: str
 
 
 def _read(
-    context: ScienceContext, study: StudyChoice, tables: StudyTables, view: View, version: str
+    context: ScienceContext,
+    study: StudyChoice,
+    tables: StudyTables,
+    view: ComparisonView,
+    version: str,
 ) -> Comparison:
     """The comparison of a study as far as scores are on disk.
 
@@ -391,7 +397,7 @@ def _imported_choices(context: ScienceContext) -> list[StudyChoice]:
     ]
 
 
-def _metrics(resources: Resources, view: View) -> dict[str, Metric]:
+def _metrics(resources: Resources, view: ComparisonView) -> dict[str, Metric]:
     """Every metric there is by name, against the reference image that was chosen.
 
     The recogniser looks at reconstructions alone.

@@ -21,7 +21,7 @@ from semsim.reporting import canvas, figures, tables, writing
 from semsim.reporting.export import png, svg
 from semsim.ui import ScienceContext
 from semsim.ui.answers import worded
-from semsim.ui.compare_data import Comparison, View, held
+from semsim.ui.compare_data import Comparison, ComparisonView, held
 from semsim.weights import (
     WEIGHTS_JOB,
     WeightFile,
@@ -209,7 +209,11 @@ def _packed(comparison: Comparison, what: str) -> dict[str, object]:
 
 
 def address(
-    view: View, name: str, ending: str, metric: str | None = None, studies: Sequence[str] = ()
+    view: ComparisonView,
+    name: str,
+    ending: str,
+    metric: str | None = None,
+    studies: Sequence[str] = (),
 ) -> str:
     """Return the address of a file: a figure or table by its name."""
     asked = [("study", one) for one in studies or [view.study]]
@@ -225,9 +229,9 @@ def made_address(job: str, name: str) -> str:
     return rooted(f"{FOLDER}/made/{job}/{name}")
 
 
-def _view(rule: str = "", reference: str = "", unseen_by: str = "") -> View:
+def _view(rule: str = "", reference: str = "", unseen_by: str = "") -> ComparisonView:
     """Return what an address chooses, for any study."""
-    return View(study="", rule=rule, reference=reference, unseen_by=unseen_by)
+    return ComparisonView(study="", rule=rule, reference=reference, unseen_by=unseen_by)
 
 
 def router(context: ScienceContext) -> APIRouter:
@@ -240,7 +244,7 @@ def router(context: ScienceContext) -> APIRouter:
         name: str,
         ending: str,
         study: Annotated[list[str], Query()],
-        view: Annotated[View, Depends(_view)],
+        view: Annotated[ComparisonView, Depends(_view)],
         metric: str | None = None,
     ) -> Response:
         found = [held(context, replace(view, study=one)) for one in study]

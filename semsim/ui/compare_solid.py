@@ -19,7 +19,7 @@ from semsim.reporting.notation import interval, number, p_value, reason
 from semsim.reporting.svg import Mark, axis_of, line
 from semsim.reporting.writing import html
 from semsim.ui import ScienceContext
-from semsim.ui.compare_data import REFERENCES, Comparison, View, held, opened, studies_of
+from semsim.ui.compare_data import REFERENCES, Comparison, ComparisonView, held, opened, studies_of
 from semsim.ui.compare_view import HTML, Asked, not_recorded
 
 _SLACK = 1e-9  # between values of ρ that are one but for rounding
@@ -235,7 +235,7 @@ def _several(context: ScienceContext, comparison: Comparison, asked: Asked) -> s
     studies = studies_of(context)
     known = [study.id for study in studies]
     wanted = [one for one in asked.several.split() if one in known] or [comparison.study.id]
-    view = View(study="", rule="", reference=comparison.view.reference)
+    view = ComparisonView(study="", rule="", reference=comparison.view.reference)
     found = [opened(context, replace(view, study=study)) for study in wanted]
     bare = [one.study.name for one in found if not one.analysis.specs]
     ranked = [one.analysis for one in found if one.analysis.specs]

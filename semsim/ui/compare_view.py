@@ -13,7 +13,7 @@ from semsim.comparison.seen_originals import ALL
 from semsim.lab.markup import pieces, rooted
 from semsim.reporting.writing import png_address
 from semsim.ui import ScienceContext
-from semsim.ui.compare_data import REFERENCES, Comparison, View
+from semsim.ui.compare_data import REFERENCES, Comparison, ComparisonView
 from semsim.ui.compare_files import live_download
 from semsim.ui.jobpanel import RESUMES, JobView
 from semsim.weights import WeightFile
@@ -64,9 +64,11 @@ class Asked:
     def start(self) -> int:
         return int(self.at) if self.at.isdecimal() else 0
 
-    def view(self, study: str) -> View:
+    def view(self, study: str) -> ComparisonView:
         """Return the view of a study."""
-        return View(study=study, rule=self.rule, reference=self.reference, unseen_by=self.originals)
+        return ComparisonView(
+            study=study, rule=self.rule, reference=self.reference, unseen_by=self.originals
+        )
 
     def to(self, **changes: Any) -> str:
         """The address of this view with other choices."""

@@ -309,7 +309,7 @@ def delete(context: ScienceContext, key: str, typed: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Brought:
+class ImportEntry:
     """Votes, labels or pictures to attack, from elsewhere.
 
     Attributes:
@@ -329,7 +329,7 @@ class Brought:
         return self.folder.name
 
 
-def brought(context: ScienceContext) -> list[Brought]:
+def brought(context: ScienceContext) -> list[ImportEntry]:
     """Return what was brought in beside sets, by name: pictures to attack first."""
     pictures = [
         (folder, found, "pictures", f"{pictures_words(found)}, to attack")
@@ -340,7 +340,7 @@ def brought(context: ScienceContext) -> list[Brought]:
         for folder, found in list_imports(context.data / "imports").items()
     ]
     return [
-        Brought(
+        ImportEntry(
             folder=at,
             name=one.name,
             holds=holds,

@@ -20,7 +20,7 @@ from semsim.lab.markup import pieces, rooted
 from semsim.ui import ScienceContext, pictures_data
 from semsim.ui.answers import GoneError
 from semsim.ui.jobpanel import CUT_OFF, JobView, when
-from semsim.ui.pictures_data import Brought, Shelved, Wanted
+from semsim.ui.pictures_data import ImportEntry, Shelved, Wanted
 
 # What may be sent after what it belongs to: what the place for it is called, asks and says.
 ADDED = {
@@ -82,7 +82,7 @@ def home(
 
 
 def _kept(
-    every: Sequence[Shelved], brought: Sequence[Brought], name: str, task: str, anew: bool
+    every: Sequence[Shelved], brought: Sequence[ImportEntry], name: str, task: str, anew: bool
 ) -> dict[str, Any]:
     """Return what was kept just now and where to go on with it; empty where it is not there."""
     sets = any(one.folder.parent.name == name for one in every)

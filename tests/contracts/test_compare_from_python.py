@@ -20,7 +20,7 @@ from semsim.metrics import Resources
 from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.reporting.figures import figures
 from semsim.ui import ScienceContext, StudyChoice
-from semsim.ui.compare_data import View, opened
+from semsim.ui.compare_data import ComparisonView, opened
 
 SETS = sorted((ROOT / "data/demo/sets").iterdir())[:4]
 METRICS = ["mse", "psnr", "ssim", "semsim:demo", "semsim:demo.start", "semsim:demo.block"]
@@ -111,7 +111,7 @@ def test_python_says_what_the_page_shows(study, frames, tmp_path):
     )
     resources = Resources(checkpoints=context.checkpoints, classifiers=())
     score_sets(pair_sets_of_labels(frames[1]), METRICS, resources, tmp_path / "scores")
-    page = opened(context, View(study=made.id, rule="")).analysis
+    page = opened(context, ComparisonView(study=made.id, rule="")).analysis
     names = [spec.name for spec in page.specs]
     assert set(names) == set(METRICS)
     scores = semsim.score(frames[1], names, checkpoints=context.checkpoints)

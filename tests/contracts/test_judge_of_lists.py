@@ -27,7 +27,7 @@ from semsim.importers.table import Table
 from semsim.metrics import Resources
 from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.ui import ScienceContext, StudyChoice
-from semsim.ui.compare_data import View, opened
+from semsim.ui.compare_data import ComparisonView, opened
 from semsim.weights import sha256_of
 
 METRICS = ("mse", "recogniser:J", "recogniser:K", "fd:J", "fd:K")
@@ -85,7 +85,7 @@ def on_the_page(store, study, folder):
     resources = Resources(checkpoints=context.checkpoints, classifiers=())
     sets = pair_sets_of_labels(context.labels(study.id))
     score_sets(sets, METRICS, resources, context.data / "scores")
-    return opened(context, View(study=study.id, rule=""))
+    return opened(context, ComparisonView(study=study.id, rule=""))
 
 
 def about_judges(notes):

@@ -159,7 +159,7 @@ class Linear(WithParameters):
         return self.pull(bent) + torch.bmm(slope[:, None, :], weight)[:, 0]
 
 
-class Convolution(WithParameters):
+class ConvolutionPass(WithParameters):
     """y = W ∗ x + b;
 
     Attributes:

@@ -24,7 +24,7 @@ from semsim.attacks.fast_gradients.layers import (
     Passed,
     WithoutParameters,
 )
-from semsim.attacks.fast_gradients.plan import Plan, Step
+from semsim.attacks.fast_gradients.plan import LayerStep, PassPlan
 
 _JOINED_LIMIT = 4_000_000  # values up to which copying them costs less than many small products
 
@@ -34,7 +34,7 @@ class EachGradient(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, images: Tensor, labels: Tensor, plan: Plan, curvature: float
+        ctx: Any, images: Tensor, labels: Tensor, plan: PassPlan, curvature: float
     ) -> tuple[Tensor, ...]:
         """One (N, *parameter.shape) a parameter, of images, (N, C, H, W), and labels, (N,)."""
         ctx.run, ctx.curvature = Passes(plan, images.detach(), labels), curvature
@@ -63,7 +63,7 @@ class EachProduct(torch.autograd.Function):
         ctx: Any,
         images: Tensor,
         labels: Tensor,
-        plan: Plan,
+        plan: PassPlan,
         curvature: float,
         joint: bool,
         *targets: Tensor,
@@ -88,8 +88,8 @@ class EachProduct(torch.autograd.Function):
 class Passes:
     """The four passes over one batch, of images (N, C, H, W) and labels (N,); the first at once."""
 
-    def __init__(self, plan: Plan, images: Tensor, labels: Tensor) -> None:
-        self.layers: list[tuple[int, Step, Passed]] = []
+    def __init__(self, plan: PassPlan, images: Tensor, labels: Tensor) -> None:
+        self.layers: list[tuple[int, LayerStep, Passed]] = []
         nodes = [images]
         for node, step in enumerate(plan.steps, start=1):
             made = step.make(*[nodes[source] for source in step.sources])

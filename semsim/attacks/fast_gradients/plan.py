@@ -16,7 +16,7 @@ from semsim.attacks.fast_gradients.layers import Passed
 from semsim.types import AttackedModel
 
 _LAYERS: dict[type[nn.Module], Callable[[Any, Tensor], Passed]] = {
-    nn.Conv2d: layers.Convolution,
+    nn.Conv2d: layers.ConvolutionPass,
     nn.Linear: layers.Linear,
     nn.BatchNorm2d: layers.BatchNorm,
     nn.ReLU: layers.relu,
@@ -39,7 +39,7 @@ _SUMS = {operator.add, operator.iadd, torch.add}
 
 
 @dataclass(frozen=True)
-class Step:
+class LayerStep:
     """One node of the network: what it computes from which nodes, and whose parameters.
 
     Attributes:
@@ -54,7 +54,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PassPlan:
     """A network as steps; step i makes node i + 1, node 0 is the images, the last the logits.
 
     Attributes:
@@ -62,17 +62,17 @@ class Plan:
         shares: True where one of them has a part in two layers, so that its gradient is a sum.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[LayerStep, ...]
     parameters: int
     shares: bool
 
 
 # A model's structure does not change while it is attacked; tracing it takes longer than a step.
 # What a plan holds must not hold the model, or no entry would ever go.
-_PLANS: WeakKeyDictionary[nn.Module, dict[torch.Size, Plan | None]] = WeakKeyDictionary()
+_PLANS: WeakKeyDictionary[nn.Module, dict[torch.Size, PassPlan | None]] = WeakKeyDictionary()
 
 
-def plan_for(model: AttackedModel, images: Tensor, labels: Tensor) -> Plan | None:
+def plan_for(model: AttackedModel, images: Tensor, labels: Tensor) -> PassPlan | None:
     """The steps of `model` in eval mode, or None where it has one that is not known here.
 
     Args:
@@ -92,7 +92,7 @@ def plan_for(model: AttackedModel, images: Tensor, labels: Tensor) -> Plan | Non
 
 
 @torch.no_grad()
-def _fits(plan: Plan, image: Tensor) -> bool:
+def _fits(plan: PassPlan, image: Tensor) -> bool:
     nodes = [image]
     for step in plan.steps:
         inputs = [nodes[source] for source in step.sources]
@@ -104,7 +104,7 @@ def _fits(plan: Plan, image: Tensor) -> bool:
     return True
 
 
-def plan_of(model: nn.Module) -> Plan | None:
+def plan_of(model: nn.Module) -> PassPlan | None:
     """As `plan_for`, in the mode that it is in, for images whose shape fits."""
     try:
         graph = fx.Tracer().trace(model)
@@ -113,7 +113,7 @@ def plan_of(model: nn.Module) -> Plan | None:
     places = {id(parameter): place for place, parameter in enumerate(model.parameters())}
     numbers: dict[fx.Node, int] = {}
     trained: list[bool] = [False]
-    steps: list[Step] = []
+    steps: list[LayerStep] = []
     for node in _needed(graph):
         if node.op == "placeholder":
             numbers[node] = 0
@@ -126,13 +126,13 @@ def plan_of(model: nn.Module) -> Plan | None:
             return None
         make, owned = found
         before = any(trained[source] for source in sources)
-        steps.append(Step(make, sources, tuple(places[id(p)] for p in owned), before))
+        steps.append(LayerStep(make, sources, tuple(places[id(p)] for p in owned), before))
         trained.append(before or bool(owned))
         numbers[node] = len(steps)
     used = [place for step in steps for place in step.places]
     if set(used) != set(places.values()):
         return None
-    return Plan(tuple(steps), len(places), shares=len(used) > len(places))
+    return PassPlan(tuple(steps), len(places), shares=len(used) > len(places))
 
 
 def _needed(graph: fx.Graph) -> list[fx.Node]:

@@ -17,7 +17,7 @@ from study_factory import answer_to, fresh_database, joined
 from annotation.spec import Task
 from annotation.store import Store, backup
 from annotation.store.backup import (
-    Schedule,
+    BackupSchedule,
     back_up,
     back_up_into,
     backups,
@@ -276,7 +276,7 @@ def test_a_backup_of_an_unchanged_database_replaces_the_last_one(store, study, a
 
 def test_a_schedule_backs_up_after_so_many_votes_and_at_its_end(store, study, anna, database):
     folder = database.parent / "backups"
-    schedule = Schedule(store, folder, every_votes=3, look_seconds=0.01)
+    schedule = BackupSchedule(store, folder, every_votes=3, look_seconds=0.01)
     schedule.start()
     label(store, anna, 3)
     until(lambda: len(backups(folder)) == 1)
@@ -300,12 +300,12 @@ def test_a_schedule_backs_up_after_so_many_votes_and_at_its_end(store, study, an
 def test_votes_ask_for_no_backup_while_the_last_one_was_long(
     store, tmp_path, waited, votes, took, due
 ):
-    assert Schedule(store, tmp_path)._is_due(waited, votes, took) is due
+    assert BackupSchedule(store, tmp_path)._is_due(waited, votes, took) is due
 
 
 def test_a_schedule_backs_up_after_some_time(store, study, anna, database):
     folder = database.parent / "backups"
-    schedule = Schedule(store, folder, every_seconds=0.05, look_seconds=0.01)
+    schedule = BackupSchedule(store, folder, every_seconds=0.05, look_seconds=0.01)
     schedule.start()
     until(lambda: len(backups(folder)) == 1)
     label(store, anna, 1)
@@ -316,7 +316,7 @@ def test_a_schedule_backs_up_after_some_time(store, study, anna, database):
 def test_what_goes_wrong_is_logged_and_ends_nothing(store, study, anna, tmp_path, caplog):
     folder = tmp_path / "backups"
     folder.write_text("in the way")
-    schedule = Schedule(store, folder, every_votes=1, look_seconds=0.01)
+    schedule = BackupSchedule(store, folder, every_votes=1, look_seconds=0.01)
     schedule.start()
     label(store, anna, 1)
     until(lambda: "No backup was made" in caplog.text)

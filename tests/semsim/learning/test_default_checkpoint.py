@@ -13,7 +13,7 @@ from semsim.learning.baselines import difference_rows
 from semsim.learning.card import FORMAT
 from semsim.learning.default_checkpoint import BUILT_IN, PROMOTED_FILE, doubt, promote, promoted
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
-from semsim.metrics.provenance import Training
+from semsim.metrics.provenance import Provenance
 
 CHOSEN = '{"format": "semsim-chosen/1", "semsim": "NAME"}'
 
@@ -23,7 +23,7 @@ def checkpoints(tmp_path):
     torch.manual_seed(0)
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.3] * 3)
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": "", "versions": {}}
-    training = Training(**facts, settings={}, pixels={"symbols/000": [""]})
+    training = Provenance(**facts, settings={}, pixels={"symbols/000": [""]})
     save_semsim(model, tmp_path / "mine.safetensors", training)
     return tmp_path
 

@@ -30,7 +30,7 @@ from semsim.metrics.network import (
     save_semsim,
     semsim_distance,
 )
-from semsim.metrics.provenance import Training
+from semsim.metrics.provenance import Provenance
 
 QUICK = AnalysisSettings(bootstraps=30, permutations=19)
 METRICS = ("mse", "ssim", "lpips-alex")
@@ -46,7 +46,7 @@ def made(tmp_path_factory):
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": "", "versions": {}}
     facts |= {"settings": TrainSettings().result_settings(), "results": {"moved": 1.0}}
     pixels = {"symbols/none of these": [""]}
-    save_semsim(model, checkpoint, Training(**facts, pixels=pixels))
+    save_semsim(model, checkpoint, Provenance(**facts, pixels=pixels))
     resources = Resources(checkpoints=folder / "none", classifiers=())
     judging = Judging(resources=resources, scores=folder / "scores", metrics=METRICS)
     return labels, make_votes(labels), checkpoint, replace(judging, analysis=QUICK)

@@ -15,7 +15,7 @@ from semsim.learning.initial import (
     starts,
 )
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
-from semsim.metrics.provenance import FORMAT, Training, read_config
+from semsim.metrics.provenance import FORMAT, Provenance, read_config
 from semsim.weights import write_tensors
 
 STATS = {"mean": [0.5] * 3, "std": [0.2] * 3}
@@ -67,7 +67,7 @@ def test_a_semsim_can_be_trained_further(tmp_path):
     first, second = model(seed=1), model(seed=2)
     settings = {"backbone": "lenet"}
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": "", "versions": {}}
-    origin = Training(**facts, settings=settings, pixels={"symbols/000": [""]})
+    origin = Provenance(**facts, settings=settings, pixels={"symbols/000": [""]})
     save_semsim(first, tmp_path / "a.safetensors", origin)
     (tmp_path / "b.pth").touch()
     (tmp_path / "c.card.json").touch()
@@ -82,7 +82,7 @@ def test_a_semsim_can_be_trained_further(tmp_path):
 def test_a_semsim_that_does_not_say_what_it_learned_from_is_no_start(tmp_path):
     path, made = tmp_path / "a.safetensors", model()
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": "", "versions": {}}
-    save_semsim(made, path, Training(**facts, settings={}, pixels={"symbols/000": [""]}))
+    save_semsim(made, path, Provenance(**facts, settings={}, pixels={"symbols/000": [""]}))
     assert list(seen_before(str(path)).pictures) == ["symbols/000"]
     config = read_config(path)
     del config["training"]["pixels"]

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from semsim.metrics.learned import Learned, learned_by
-from semsim.metrics.provenance import Training
+from semsim.metrics.provenance import Provenance
 
 N = 3
 NOTHING = Learned(pictures={})
@@ -31,7 +31,7 @@ def kept(learned):
     """What is read again of a checkpoint that learned so."""
     fields = {"n_originals": N, "n_triplets": 1, "simulated": True, "created": "", "versions": {}}
     text = json.dumps({**fields, "settings": {}, "pixels": learned.record()})
-    return learned_by(Training(**json.loads(text)))
+    return learned_by(Provenance(**json.loads(text)))
 
 
 def named(learned):

@@ -23,12 +23,12 @@ from semsim.metrics.network import (
     semsim_distance,
 )
 from semsim.metrics.pixel import mse
-from semsim.metrics.provenance import FORMAT, Training, read_training
+from semsim.metrics.provenance import FORMAT, Provenance, read_training
 from semsim.metrics.semsim import SemSimDistance
 from semsim.targets.chance import CLASSIFIER
 from semsim.weights import read_facts, write_tensors
 
-TRAINING = Training(
+TRAINING = Provenance(
     n_originals=19,
     n_triplets=162,
     simulated=True,
@@ -285,7 +285,7 @@ def test_a_mixed_checkpoint_scores_as_the_model_that_was_saved(tmp_path):
     ).eval()
     model.weights.copy_(torch.tensor([1.0, 0.0, 0.5, 0.25, 3.0]))
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": ""}
-    training = Training(**facts, versions={}, settings={}, pixels={"symbols/000": [""]})
+    training = Provenance(**facts, versions={}, settings={}, pixels={"symbols/000": [""]})
     save_semsim(model, tmp_path / "m.safetensors", training)
     a, b = images(3), images(3, seed=1)
     found = semsim_distance(load_semsim(tmp_path / "m.safetensors"), a, b)

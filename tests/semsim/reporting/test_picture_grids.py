@@ -3,15 +3,15 @@
 import numpy as np
 import torch
 
-from semsim.reporting.picture_grids import Row, Shown, defence_figure, method_figure
+from semsim.reporting.picture_grids import GridPicture, Row, defence_figure, method_figure
 
 
 def shown(variant):
     image = torch.full((3, 4, 4), 0.5)
     return [
-        Shown(variant=variant, method="original", image=image, mse=0.0),
-        Shown(variant=variant, method="rgap", image=image / 2, mse=0.0625),
-        Shown(variant=variant, method="copa", image=None, mse=float("nan")),
+        GridPicture(variant=variant, method="original", image=image, mse=0.0),
+        GridPicture(variant=variant, method="rgap", image=image / 2, mse=0.0625),
+        GridPicture(variant=variant, method="copa", image=None, mse=float("nan")),
     ]
 
 

@@ -21,7 +21,7 @@ from semsim.learning.default_checkpoint import BUILT_IN
 from semsim.reporting.glossary import glossary
 from semsim.ui import StudyChoice, compare
 from semsim.ui.compare import panel
-from semsim.ui.compare_data import View, held
+from semsim.ui.compare_data import ComparisonView, held
 from semsim.ui.compare_tabs import grid
 from semsim.ui.compare_view import TABS, Asked, asked_in
 
@@ -80,7 +80,7 @@ def test_only_what_is_asked_for_is_sent(client):
 
 
 def test_the_numbers_of_the_answer_are_scipys(small_context, client):
-    models = held(small_context, View(study="1")).analysis.models
+    models = held(small_context, ComparisonView(study="1")).analysis.models
     shown = part(client, "panel", tab="answer")
     for name, sign in (("ssim", 1), ("mse", -1)):
         rho = stats.spearmanr(models["human"], sign * models[name]).statistic
@@ -159,7 +159,7 @@ def test_the_old_answer_stays_while_another_reference_is_scored(made_context):
 
 def test_where_nobody_judged_these_pictures_yet_none_are_said_to_agree(small_context):
     """A few votes, all on other originals than those that are looked at."""
-    comparison = held(small_context, View(study="1"))
+    comparison = held(small_context, ComparisonView(study="1"))
     analysis = comparison.analysis
     agreement = analysis.agreement.assign(rho=np.nan)
     few = replace(analysis, agreement=agreement, disagreement=analysis.disagreement.head(0))
@@ -176,7 +176,7 @@ def test_where_nobody_judged_these_pictures_yet_none_are_said_to_agree(small_con
 
 def test_where_no_metric_is_ranked_the_page_opens_on_the_answer(small_context):
     """Though pictures differ, which a metric that nobody chose would be blamed for."""
-    comparison = held(small_context, View(study="1"))
+    comparison = held(small_context, ComparisonView(study="1"))
     agreement = comparison.analysis.agreement.assign(rho=np.nan)
     assert len(comparison.analysis.disagreement)
     unranked = replace(comparison, analysis=replace(comparison.analysis, agreement=agreement))

@@ -16,10 +16,10 @@ from semsim.learning.default_checkpoint import BUILT_IN
 from semsim.learning.settings import control_path
 from semsim.metrics import find_metric
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
-from semsim.metrics.provenance import Training
+from semsim.metrics.provenance import Provenance
 from semsim.ui import StudyChoice
 from semsim.ui.compare_data import (
-    View,
+    ComparisonView,
     find_study,
     held,
     model_choices,
@@ -29,7 +29,7 @@ from semsim.ui.compare_data import (
 )
 from semsim.weights import sha256_of
 
-VIEW = View(study="1")
+VIEW = ComparisonView(study="1")
 
 
 def test_metrics_are_split_by_whether_they_have_weights(small_context):
@@ -51,24 +51,27 @@ def test_the_agreement_is_scipys(small_context):
 def test_what_was_shown_is_kept_until_it_is_read_anew(made_context):
     context = made_context(n_images=2)
     first = opened(context, VIEW)
-    assert held(context, View(study="1", rule="")) is first
+    assert held(context, ComparisonView(study="1", rule="")) is first
     assert opened(context, VIEW) is first  # the same votes and scores
     votes = context.votes("1")
     fewer = replace(context, votes=lambda study: votes.iloc[:-1])
     assert opened(fewer, VIEW).n_votes == first.n_votes - 1
-    other = held(context, View(study="1", rule="mean-response"))
+    other = held(context, ComparisonView(study="1", rule="mean-response"))
     assert other.analysis.settings.headline == "mean-response"
     with pytest.raises(DataError, match="gone"):
-        opened(context, View(study="2"))
+        opened(context, ComparisonView(study="2"))
 
 
 def test_only_so_many_comparisons_are_kept(made_context, monkeypatch):
     monkeypatch.setattr("semsim.ui.compare_data._KEPT", 2)
     context = made_context(n_images=2)
-    views = [View(study="1", rule=rule) for rule in ("majority", "mean-response", "dawid-skene")]
+    views = [
+        ComparisonView(study="1", rule=rule)
+        for rule in ("majority", "mean-response", "dawid-skene")
+    ]
     for view in views:
         opened(context, view)
-    assert [view for view in context.kept if isinstance(view, View)] == views[1:]
+    assert [view for view in context.kept if isinstance(view, ComparisonView)] == views[1:]
 
 
 def test_scores_are_read_once_for_all_rules_and_anew_when_there_are_more(made_context, monkeypatch):
@@ -76,7 +79,7 @@ def test_scores_are_read_once_for_all_rules_and_anew_when_there_are_more(made_co
     opened(context, VIEW)
     with monkeypatch.context() as patch:
         patch.setattr("semsim.ui.compare_data.read_scores", None)
-        ranked = opened(context, View(study="1", rule="mean-response"))
+        ranked = opened(context, ComparisonView(study="1", rule="mean-response"))
     assert {"mse", "psnr", "ssim"} == {spec.name for spec in ranked.analysis.specs}
     more = made_context(n_images=2, scored=("ssim-uniform",))
     again = replace(context, labels=more.labels, votes=more.votes)
@@ -132,11 +135,11 @@ def test_by_the_name_of_the_original_votes_count_by_that_name(made_context):
 
 
 def test_the_attacked_image_is_a_reference_of_its_own(small_context):
-    both = opened(small_context, View(study="1", reference="both"))
+    both = opened(small_context, ComparisonView(study="1", reference="both"))
     missing = {name for _, name in both.book.missing} | {s.name for s, _ in both.unavailable}
     assert "mse@attacked" in missing
     assert {"mse", "psnr"} <= {spec.name for spec in both.analysis.specs}
-    attacked = opened(small_context, View(study="1", reference="attacked"))
+    attacked = opened(small_context, ComparisonView(study="1", reference="attacked"))
     assert attacked.analysis.specs == ()
     assert all(spec.name.endswith("@attacked") for spec in attacked.specs)
 
@@ -189,7 +192,7 @@ _BY_NAME = "in-sample: it learned from 1 of these 2 originals, going by their na
     ],
 )
 def test_a_semsim_says_whom_it_learned_from(made_context, simulated, original, remarks):
-    training = Training(
+    training = Provenance(
         n_originals=1,
         n_triplets=1,
         simulated=simulated,
@@ -223,7 +226,7 @@ def test_a_semsim_stands_beside_its_controls(made_context, control, than, title)
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": False, "created": ""}
     settings = {"loss": "mixed"} if control == "block" else {}
-    bare = Training(**facts, versions={}, settings=settings, pixels={"symbols/other": [""]})
+    bare = Provenance(**facts, versions={}, settings=settings, pixels={"symbols/other": [""]})
     mine = context.checkpoints / "mine.safetensors"
     kept = control_path(mine, control)
     save_semsim(model, kept, replace(bare, control=control))
@@ -249,9 +252,9 @@ def test_a_semsim_is_judged_by_what_it_has_not_seen(made_context):
         ["symbols/000", "symbols/002", "digits/001"],
         simulated=False,
     )
-    awaiting = opened(made_context(n_images=3, scored=("mse",)), View(study="1", rule=""))
+    awaiting = opened(made_context(n_images=3, scored=("mse",)), ComparisonView(study="1", rule=""))
     context = made_context(n_images=3, scored=("mse", f"semsim:{BUILT_IN}"))
-    found = opened(context, View(study="1", rule=""))
+    found = opened(context, ComparisonView(study="1", rule=""))
     # The numbers of the others do not jump when its scores come.
     rho = [one.analysis.agreement.set_index("metric")["rho"]["mse"] for one in (awaiting, found)]
     assert rho[0] == pytest.approx(rho[1], nan_ok=True)
@@ -263,7 +266,7 @@ def test_a_semsim_is_judged_by_what_it_has_not_seen(made_context):
     # All metrics lose the same pictures, and none of their scores.
     for values in found.analysis.evidence.scores.values():
         assert not np.isnan(values).any()
-    every = opened(context, View(study="1", rule="", unseen_by=ALL))
+    every = opened(context, ComparisonView(study="1", rule="", unseen_by=ALL))
     assert len(set(every.analysis.evidence.images["image_id"])) == 3
     marked = every.spec(f"semsim:{BUILT_IN}").title
     assert marked == f"SemSim ({BUILT_IN}) [trained on 2 of these 3]"
@@ -280,7 +283,7 @@ def test_nothing_is_left_out_for_a_semsim_that_has_seen_all_or_nothing(made_cont
     )
     make_semsim(context.checkpoints / "other.safetensors", ["digits/000"], simulated=False)
     scored = ("mse", f"semsim:{BUILT_IN}", "semsim:other")
-    found = opened(made_context(n_images=2, scored=scored), View(study="1", rule=""))
+    found = opened(made_context(n_images=2, scored=scored), ComparisonView(study="1", rule=""))
     assert (found.n_held_out, len(set(found.analysis.evidence.images["image_id"]))) == (0, 2)
     marks = found.analysis.agreement.set_index("metric")["mark"]
     assert marks[f"semsim:{BUILT_IN}"] == "trained on these"
@@ -302,7 +305,7 @@ def test_imported_labels_are_a_study_without_pictures(made_context, tmp_path):
     write_import(context.data / "imports" / "theirs", tables)
     study = studies_of(context)[-1]
     assert study == StudyChoice("import:theirs", "Their labels", False, "majority")
-    found = opened(context, View(study=study.id))
+    found = opened(context, ComparisonView(study=study.id))
     assert not found.has_images
     assert [spec.name for spec in found.analysis.specs] == ["psnr"]
     assert found.book.missing == ()
@@ -314,7 +317,7 @@ def test_imported_votes_of_programs_are_not_called_those_of_people(made_context,
     labels = make_labels(tmp_path / "others", n_images=4, simulated=True)
     tables = {"votes": make_votes(labels), "labels": labels}
     write_import(context.data / "imports" / "theirs", tables, simulated=True)
-    found = opened(context, View(study="import:theirs"))
+    found = opened(context, ComparisonView(study="import:theirs"))
     assert found.analysis.evidence.simulated
     assert found.voters == "simulated annotators"
     assert studies_of(context)[-1].label == "Their labels (simulated)"
@@ -329,14 +332,14 @@ def test_a_metric_of_ones_own_stands_on_compare_as_foreign(made_context, tmp_pat
     tables = {"votes": make_votes(labels), "labels": labels, "scores": scores}
     folder = context.data / "imports" / "theirs"
     write_import(folder, tables)
-    found = opened(context, View(study="import:theirs"))
+    found = opened(context, ComparisonView(study="import:theirs"))
     spec = found.spec("mine")
     assert (spec.name, spec.higher_means_more_leakage, spec.per_image) == ("mine", False, True)
     said = "mine is foreign: its values came with the data and were not computed here."
     assert said in found.analysis.notes
     scores.drop(columns="leaks").to_parquet(folder / "scores.parquet")
     with pytest.raises(DataError, match="higher or lower mine leaks"):
-        opened(context, View(study="import:theirs"))
+        opened(context, ComparisonView(study="import:theirs"))
 
 
 def test_the_judge_of_the_lists_is_no_metric_of_the_same_study(made_context):

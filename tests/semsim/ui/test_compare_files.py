@@ -15,10 +15,10 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import read_recent
 from semsim.reporting import figures, tables
 from semsim.ui import compare_files
-from semsim.ui.compare_data import View, held
+from semsim.ui.compare_data import ComparisonView, held
 from semsim.ui.compare_files import address, made_address, made_file, made_job, make_files, router
 
-VIEW = View(study="1")
+VIEW = ComparisonView(study="1")
 
 
 @pytest.fixture(scope="module")

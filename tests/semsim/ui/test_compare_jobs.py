@@ -7,7 +7,7 @@ from helpers import ended
 from made_study import MODELS
 
 from semsim.base.jobs import folders as jobs
-from semsim.ui.compare_data import View, opened
+from semsim.ui.compare_data import ComparisonView, opened
 from semsim.ui.compare_files import (
     live_download,
     missing_weights,
@@ -16,7 +16,7 @@ from semsim.ui.compare_files import (
 )
 from semsim.weights import read_manifest
 
-VIEW = View(study="1")
+VIEW = ComparisonView(study="1")
 
 
 def test_missing_scores_are_computed_by_one_job_that_is_not_repeated(made_context):
@@ -40,7 +40,7 @@ def test_the_attacked_image_is_scored_where_it_was_chosen_as_the_reference(made_
         return labels.assign(attacked=labels["reconstruction"])
 
     context = made_context(models=MODELS[:4], n_images=3, scored=(), change=attacked)
-    view = View(study="1", reference="attacked")
+    view = ComparisonView(study="1", reference="attacked")
     job = scoring_job(context, opened(context, view))
     assert ended(job) is jobs.JobState.DONE, jobs.error_text(job)
     found = opened(context, view)

@@ -15,7 +15,7 @@ from semsim.learning.ablations_run import KIND as TRAINING
 from semsim.systems.federated.settings import KIND as FEDERATED
 from semsim.systems.split.plan import KIND as SPLIT
 from semsim.ui import pages
-from semsim.ui.compare_data import View, opened
+from semsim.ui.compare_data import ComparisonView, opened
 from semsim.ui.compare_files import SCORE_JOB, scoring_job
 
 PAGE = {address: page for _, address, page in pages.PAGES}
@@ -96,6 +96,6 @@ def test_a_page_says_what_cannot_be_read(page, kind, rendered):
 def test_a_scoring_job_without_its_request_is_passed_over(context):
     damaged = jobs.create(context.data / "jobs", kind=SCORE_JOB, title="Scoring")
     (damaged.folder / "request.json").write_text('{"study": ')
-    found = opened(context, View(study="1"))
+    found = opened(context, ComparisonView(study="1"))
     complete = replace(found, book=replace(found.book, missing=()))
     assert scoring_job(context, complete) is None

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from semsim.importers import uploads
 from semsim.ui import own_scores, pictures
-from semsim.ui.compare_data import View, opened
+from semsim.ui.compare_data import ComparisonView, opened
 
 HOME = "/studio/pictures/scores"
 
@@ -64,7 +64,7 @@ def test_columns_of_numbers_are_offered_and_what_is_chosen_stands_on_compare(
     n = len(table)
     assert reply.json()["said"] == f"1 metric kept: {n} of {n} pictures have scores."
     assert uploads.uploads(context.data / "uploads") == []
-    found = opened(context, View(study="1"))
+    found = opened(context, ComparisonView(study="1"))
     spec = found.spec("edges")
     assert (spec.title, spec.higher_means_more_leakage) == ("edges (foreign)", False)
     assert "edges" in set(found.analysis.agreement["metric"])
@@ -74,7 +74,7 @@ def test_columns_of_numbers_are_offered_and_what_is_chosen_stands_on_compare(
     assert "edges" in page
     removed = client.post(f"{HOME}/remove", json={"study": "1", "metric": "edges"})
     assert removed.status_code == 200
-    assert opened(context, View(study="1")).spec("edges").name != "edges"
+    assert opened(context, ComparisonView(study="1")).spec("edges").name != "edges"
     again = client.post(f"{HOME}/remove", json={"study": "1", "metric": "edges"})
     assert again.status_code == 422
 
