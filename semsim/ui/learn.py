@@ -105,7 +105,8 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         return [*describe(context, chosen, asked), *advise(context, chosen, asked)]
 
     # Where the weights are chosen comes once more on load, with the files there are.
-    advised = [preset, *(one for one in form.fields if one is not form.weights)]
+    fields, loss = [*form.values()], form["loss"]
+    advised = [preset, *(one for name, one in form.items() if name != "weights")]
     described = [stock, name, hold_out, split, *advised]
     study.input(take_studies, [study, share], described, **QUIETLY)
     asked = [study, hold_out, share]
@@ -119,12 +120,12 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         )
     choose.click(promote_chosen, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     sure.click(promote_surely, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
-    preset.input(take_preset, [preset, *asked], [split, *form.fields], **QUIETLY)
-    form.loss.change(learn_form.shown, form.loss, form.fields, show_progress="hidden", **QUIETLY)
+    preset.input(take_preset, [preset, *asked], [split, *fields], **QUIETLY)
+    loss.change(learn_form.shown, loss, fields, show_progress="hidden", **QUIETLY)
     ran.chosen.change(forget, None, [chosen_one, sure], show_progress="hidden", **QUIETLY)
     ran.begin_with(
         begin,
-        [*asked, name, preset, controls, *form.fields],
+        [*asked, name, preset, controls, *fields],
         trouble,
         start,
         begun=[
@@ -132,7 +133,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             (tabs, gr.update(selected=_ONE)),
         ],
     )
-    loaded = [tabs, study, *described, form.weights, *watched, *studying.outputs]
+    loaded = [tabs, study, *described, form["weights"], *watched, *studying.outputs]
     return [(load, loaded)]
 
 

@@ -1,7 +1,7 @@
 """The settings of a training on the page Train SemSim: a form, and what it means."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +31,8 @@ _NO_FILE = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """The components of the form;
-
-    Attributes:
-        fields: In the order of `FORM`, weights and loss two of them.
-    """
-
-    fields: list[Any]
-    weights: Any
-    loss: Any
-
-
-def build(settings: TrainSettings) -> Form:
-    """Lay the form out where the caller stands, filled with `settings`."""
+def build(settings: TrainSettings) -> dict[str, Any]:
+    """Lay the form out, filled with `settings`; return its components in the order of `FORM`."""
     with gr.Accordion("Settings", open=False, elem_id="learn-settings"):
         components = {name: _component(name) for name in PLAIN}
         lab.words(*_terms(PLAIN))
@@ -55,8 +42,7 @@ def build(settings: TrainSettings) -> Form:
     for name, value in zip(FORM, form_values(settings), strict=True):
         components[name].value = value
         components[name].elem_id = f"learn-{name.replace('_', '-')}"
-    named = {name: components[name] for name in ("weights", "loss")}
-    return Form(fields=[components[name] for name in FORM], **named)
+    return components
 
 
 def form_values(settings: TrainSettings) -> list[Any]:

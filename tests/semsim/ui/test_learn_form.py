@@ -30,7 +30,7 @@ def test_the_form_changes_what_it_shows_and_nothing_else(tmp_path):
 
 def test_every_field_has_a_label_an_id_and_the_value_it_was_given():
     with gr.Blocks():
-        fields = build(PRESETS["pooled"]).fields
+        fields = list(build(PRESETS["pooled"]).values())
     assert all(field.label for field in fields)
     assert [field.elem_id for field in fields] == [f"learn-{n.replace('_', '-')}" for n in FORM]
     assert [field.value for field in fields] == form_values(PRESETS["pooled"])
