@@ -19,6 +19,8 @@ try:
 finally:
     inspect.getfile = _find
 
-__all__ = ["QUIETLY", "gr"]
+__all__ = ["BARE", "QUIETLY", "UNSEEN", "gr"]
 # How pages hear of events: at once, and no address for others.
 QUIETLY: dict[str, Any] = {"queue": False, "api_visibility": "private"}
+UNSEEN: dict[str, Any] = {"show_progress": "hidden", **QUIETLY}  # and nothing shows that they do
+BARE: dict[str, Any] = {"apply_default_css": False, "padding": False}  # of HTML that has its styles

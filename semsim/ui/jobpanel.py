@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 from semsim.base.errors import JobError, SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
-from semsim.base.pages_library import QUIETLY, gr
+from semsim.base.pages_library import QUIETLY, UNSEEN, gr
 from semsim.base.progress import Progress
 from semsim.base.words import words_for_seconds
 from semsim.lab.markup import alert_html, pieces, rooted
@@ -132,10 +132,10 @@ class Jobs:
 
         chosen, drawn = self.chosen, [*self.panel, *also_outputs]
         watched = [*drawn, *opened_outputs]
-        self.timer.tick(look, chosen, drawn, show_progress="hidden", **QUIETLY)
+        self.timer.tick(look, chosen, drawn, **UNSEEN)
         self._stop.click(lambda one: act(one, jobs.request_stop), chosen, drawn, **QUIETLY)
         self._resume.click(lambda one: act(one, jobs.resume), chosen, drawn, **QUIETLY)
-        chosen.input(look_at, chosen, watched, show_progress="hidden", **QUIETLY)
+        chosen.input(look_at, chosen, watched, **UNSEEN)
         self._look, self.outputs = look_at, [chosen, *watched]
         return self.outputs
 

@@ -10,7 +10,7 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 
 from semsim.base.errors import SemsimError, SettingsError
 from semsim.base.jobs import folders as jobs
-from semsim.base.pages_library import gr
+from semsim.base.pages_library import BARE, gr
 from semsim.base.sets.imports import list_pictures
 from semsim.base.storage.places import files_of
 from semsim.datasets import DATASETS
@@ -32,13 +32,13 @@ _HTML = pieces("lab.html")
 def head(title: str, words: str) -> gr.HTML:
     """The head of a page, and what it is for in a sentence; a word in [[ ]] is explained."""
     value = f"<h1>{title}</h1><p>{said(words)}</p>"
-    return gr.HTML(value, elem_classes="lab-head", apply_default_css=False, padding=False)
+    return gr.HTML(value, elem_classes="lab-head", **BARE)
 
 
 def words(*terms: str) -> None:
     """A line with words of the glossary, below fields of Gradio, whose names hold no button."""
     if terms:
-        gr.HTML(str(_HTML.words(terms)), apply_default_css=False, padding=False)
+        gr.HTML(str(_HTML.words(terms)), **BARE)
 
 
 def not_run(*names: str) -> None:
@@ -49,7 +49,7 @@ def not_run(*names: str) -> None:
     """
     papers = [(SECTIONS[name], [one.said for one in NOT_RUN[name]]) for name in names]
     value = str(_HTML.not_run(papers))
-    gr.HTML(value, elem_classes="lab-foot", apply_default_css=False, padding=False)
+    gr.HTML(value, elem_classes="lab-foot", **BARE)
 
 
 def reading() -> str:
@@ -63,8 +63,7 @@ def bound(elem_id: str, value: str) -> gr.HTML:
         value,
         elem_id=elem_id,
         elem_classes="lab-form",
-        apply_default_css=False,
-        padding=False,
+        **BARE,
         js_on_load=f"import('{rooted(FOLDER)}/lab.js').then((lab) => lab.bind(element))",
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 from semsim.base.errors import JobError, SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
-from semsim.base.pages_library import QUIETLY, gr
+from semsim.base.pages_library import BARE, UNSEEN, gr
 from semsim.lab import Effort
 from semsim.lab.markup import alert_html, pieces, rooted
 from semsim.lab.page import FOLDER, FreePage, LabPage, Loads, PagedPictures
@@ -20,7 +20,6 @@ _LAB = pieces("lab.html")
 _READ = "async (answer, ...others) => (await import('{folder}/lab.js')).read('{name}', ...others)"
 _PLAN, _RUN, _LOOK = "plan", "run", "look"
 _SAME = "run with these settings"  # whose time is told before the next
-_BARE: dict[str, Any] = {"apply_default_css": False, "padding": False}
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def _tabs(page: LabPage[Any]) -> Loads:
             with gr.Row(elem_classes="lab-bar"):
                 begin = gr.Button("Start", variant="primary", scale=0, elem_id=f"{name}-start")
                 show = gr.Button("What it takes", scale=0, elem_id=f"{name}-plan")
-                taken = gr.HTML(elem_id=f"{name}-outlook", **_BARE)
+                taken = gr.HTML(elem_id=f"{name}-outlook", **BARE)
             trouble = gr.HTML(elem_id=f"{name}-trouble")
         with gr.Tab("Running", id=_RUN, render_children=True):
             ran = jobpanel.Jobs(page.called, name, page.data / "jobs", kind)
@@ -72,7 +71,7 @@ def _tabs(page: LabPage[Any]) -> Loads:
         return [tab, *ran.load()]
 
     js = _READ.format(folder=rooted(FOLDER), name=name)
-    quiet: dict[str, Any] = {"js": js, "show_progress": "hidden", **QUIETLY}
+    quiet: dict[str, Any] = {"js": js, **UNSEEN}
     said = [trouble, taken]
     told = show.click(lambda text: ["", plan_words(page, text)], answer, said, **quiet)
     if page.measured is not None:  # another order may be asked about while one is measured
@@ -93,7 +92,7 @@ def _tabs(page: LabPage[Any]) -> Loads:
 
 def _html(name: str, part: str, value: str = "") -> gr.HTML:
     """Lay out a part of a job."""
-    return gr.HTML(value, elem_id=f"{name}-{part}", **_BARE)
+    return gr.HTML(value, elem_id=f"{name}-{part}", **BARE)
 
 
 def _paged(name: str, pictures: PagedPictures, ran: jobpanel.Jobs) -> dict[str, Any]:
@@ -119,9 +118,9 @@ def _paged(name: str, pictures: PagedPictures, ran: jobpanel.Jobs) -> dict[str, 
         return pictures.draw(jobpanel.find(ran.root, job_id), attack, number)
 
     of_grid = [ran.chosen, attack, number]
-    ran.timer.tick(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
+    ran.timer.tick(redraw, of_grid, grid, **UNSEEN)
     for control in (attack, number):
-        control.input(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
+        control.input(redraw, of_grid, grid, **UNSEEN)
     return {"opened": opened, "opened_outputs": [attack, number, grid]}
 
 

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from semsim.base.errors import DataError, SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.jobs.orders import to_record
-from semsim.base.pages_library import QUIETLY, gr
+from semsim.base.pages_library import QUIETLY, UNSEEN, gr
 from semsim.lab.curves import svg
 from semsim.lab.markup import alert_html, joined, rooted
 from semsim.learning import PRESETS, TrainSettings
@@ -111,18 +112,12 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     study.input(take_studies, [study, share], described, **QUIETLY)
     asked = [study, hold_out, share]
     for part in (hold_out, share):
-        part.change(
-            lambda *asked: describe_split(context, *asked),
-            [*asked, preset],
-            split,
-            show_progress="hidden",
-            **QUIETLY,
-        )
+        part.change(partial(describe_split, context), [*asked, preset], split, **UNSEEN)
     choose.click(promote_chosen, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     sure.click(promote_surely, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     preset.input(take_preset, [preset, *asked], [split, *fields], **QUIETLY)
-    loss.change(learn_form.shown, loss, fields, show_progress="hidden", **QUIETLY)
-    ran.chosen.change(forget, None, [chosen_one, sure], show_progress="hidden", **QUIETLY)
+    loss.change(learn_form.shown, loss, fields, **UNSEEN)
+    ran.chosen.change(forget, None, [chosen_one, sure], **UNSEEN)
     ran.begin_with(
         begin,
         [*asked, name, preset, controls, *fields],

@@ -7,7 +7,7 @@ from typing import Any
 from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
-from semsim.base.pages_library import QUIETLY, gr
+from semsim.base.pages_library import UNSEEN, gr
 from semsim.lab.curves import Chart, Curve, svg
 from semsim.lab.markup import pieces
 from semsim.learning import PRESETS, baselines
@@ -71,7 +71,7 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> j
         ran = jobpanel.Jobs("Study run", "study", context.data / "jobs", AblationPlan.KIND)
         plot = gr.HTML(elem_id="study-plot")
         table = gr.HTML(elem_id="study-table")
-    what.input(offered_values, what, values, show_progress="hidden", **QUIETLY)
+    what.input(offered_values, what, values, **UNSEEN)
     ran.follow(draw, [plot, table])
     asked = [study, hold_out, share, what, preset, values, seeds]
     ran.begin_with(begin, asked, trouble, lambda *given: start_study(context, *given))

@@ -5,7 +5,7 @@ from typing import Any
 
 from semsim.attacks.security.index import CIFAR, CNN3, security_index
 from semsim.base.errors import SemsimError
-from semsim.base.pages_library import QUIETLY, gr
+from semsim.base.pages_library import BARE, QUIETLY, UNSEEN, gr
 from semsim.grid.subprocess_worker import apart
 from semsim.lab import LabContext
 from semsim.lab.markup import alert_html, pieces
@@ -66,7 +66,7 @@ def lay_out() -> Loads:
     show.click(look, [table, *size], drawn, **QUIETLY)
     attacked = [trouble, lead, example]
     attack.click(lambda: ["", _ATTACKING, _HTML.waiting()], None, attacked, **QUIETLY).then(
-        try_attack, [table, *size], attacked, show_progress="hidden", **QUIETLY
+        try_attack, [table, *size], attacked, **UNSEEN
     )
     return [(lambda: audited(CIFAR, rows_of(CNN3[_FIRST])), drawn)]
 
@@ -127,6 +127,4 @@ def _form() -> tuple[Any, ...]:
 
 
 def _html(name: str, value: str = "") -> Any:
-    return gr.HTML(
-        value, elem_id=f"audit-{name}", elem_classes="aud", apply_default_css=False, padding=False
-    )
+    return gr.HTML(value, elem_id=f"audit-{name}", elem_classes="aud", **BARE)
