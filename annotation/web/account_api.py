@@ -41,7 +41,7 @@ from annotation.errors import (
 from annotation.store import Store, passwords
 from annotation.texts import fit
 from annotation.web.api import routes
-from annotation.web.guard import LOGIN, is_same_origin, keep, why_foreign
+from annotation.web.guard import LOGIN, Cookie, is_same_origin, keep, why_foreign
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 from semsim.base.errors import SemsimError
@@ -340,7 +340,7 @@ def _key(name: str, address: str) -> str:
 def _signed_in(request: Request, session: Session, goes_to: str) -> Response:
     response = RedirectResponse(rooted(goes_to), 303)
     lasts = int(LONGEST_SESSION.total_seconds())  # the server ends it earlier if unused
-    keep(response, request, ACCOUNT_COOKIE, session.token, lasts)
+    keep(response, request, Cookie(ACCOUNT_COOKIE, session.token, lasts))
     return response
 
 

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from annotation.accounts.access import ACCOUNT_COOKIE, Who
 from annotation.store import Store
 from annotation.study import labelling
-from annotation.web.guard import OTHER_PROCESS, PROCESS, keep, process_name
+from annotation.web.guard import OTHER_PROCESS, PROCESS, Cookie, keep, process_name
 from annotation.web.root_path import bare, rooted
 from annotation.web.templates import STATIC_URL, fill, page, trouble
 
@@ -110,7 +110,7 @@ def router(context: FrameContext) -> APIRouter:
         answer = HTMLResponse(_side_bar(context, request, chosen, at))
         answer.headers[PROCESS] = process_name()
         if chosen and request.query_params.get("study") == chosen:
-            keep(answer, request, STUDY_COOKIE, chosen, 2**25, path="/studio")
+            keep(answer, request, Cookie(STUDY_COOKIE, chosen, 2**25, "/studio"))
         return answer
 
     def glossary_page() -> Response:

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
+from typing import NamedTuple
 from urllib.parse import quote, unquote_plus, urlencode, urlsplit
 
 from starlette.concurrency import run_in_threadpool
@@ -361,24 +362,24 @@ def framable(response: Response, sites: str) -> Response:
     return response
 
 
-def keep(
-    response: Response,
-    request: Request,
-    name: str,
-    value: str,
-    seconds: int,
-    *,
-    path: str = "/",
-    sites: str = "",
-) -> None:
-    """Set a cookie for so many seconds; in a frame of `sites` it arrives over https alone."""
+class Cookie(NamedTuple):
+    """A cookie, kept for so many seconds, for the addresses below `path`."""
+
+    name: str
+    value: str
+    seconds: int
+    path: str = "/"
+
+
+def keep(response: Response, request: Request, cookie: Cookie, sites: str = "") -> None:
+    """Set a cookie; in a frame of `sites` it arrives over https alone."""
     safe = request.url.scheme == "https"
     inside = safe and bool(os.environ.get(FRAMED_BY) or sites)
     response.set_cookie(
-        name,
-        value,
-        max_age=seconds,
-        path=rooted(path),
+        cookie.name,
+        cookie.value,
+        max_age=cookie.seconds,
+        path=rooted(cookie.path),
         httponly=True,
         samesite="none" if inside else "lax",
         secure=safe,

@@ -34,7 +34,15 @@ from annotation.study import labelling as study
 from annotation.study import participant_flow as phases
 from annotation.tasks.wording import PLAIN
 from annotation.texts import UNFIT, is_fit
-from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT, framable, framers, keep, stranger
+from annotation.web.guard import (
+    ANNOTATOR_COOKIE,
+    SIGNED_OUT,
+    Cookie,
+    framable,
+    framers,
+    keep,
+    stranger,
+)
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 
@@ -345,7 +353,7 @@ def link_of(secret: str) -> str:
 def _let_in(request: Request, signed_in: SignedIn, sites: str) -> Response:
     response = RedirectResponse(rooted(_place_of(signed_in.annotator)), 303)
     lasts = int(SESSION_LASTS.total_seconds())
-    keep(response, request, ANNOTATOR_COOKIE, signed_in.session_token, lasts, sites=sites)
+    keep(response, request, Cookie(ANNOTATOR_COOKIE, signed_in.session_token, lasts), sites)
     return response
 
 

@@ -22,7 +22,7 @@ from semsim.attacks.descent import (
     reconstructions,
 )
 from semsim.attacks.descent.distance import distance_from
-from semsim.attacks.descent.lbfgs import minimise_by_lbfgs
+from semsim.attacks.descent.lbfgs import Pace, minimise_by_lbfgs
 from semsim.attacks.labels import Label, chances_of_grey, label_of
 from semsim.base.progress import Report
 from semsim.base.registry import setting
@@ -89,9 +89,7 @@ class DLG(Together):
         ended = minimise_by_lbfgs(
             objective_of,
             torch.stack(drawn).to(mean),
-            steps=self.steps,
-            lr=self.lr,
-            stop_below=self.stop_below,
+            Pace(self.steps, self.lr, self.stop_below),
             report=report,
             shown=images,
         )

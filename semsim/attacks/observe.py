@@ -8,7 +8,7 @@ measurement, no part of an attack.
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 import scipy
 import torch
@@ -159,24 +159,34 @@ class Leak(Generic[SeenT]):
     attacked: Augmented
 
 
+class Participant(TypedDict, total=False):
+    """How a participant computes its gradient.
+
+    Attributes:
+        batch_norm: "eval" (running statistics), the default, as in the SemSim authors' code, or
+            "train" (the image's own).
+        share_statistics: Whether it shares its batch norm statistics too.
+    """
+
+    batch_norm: BatchNorm
+    share_statistics: bool
+
+
 def observe_gradient(
     model: AttackedModel,
     image: Tensor,
     label: int,
     defence: Defence,
     rng: torch.Generator,
-    *,
-    batch_norm: BatchNorm = "eval",
-    share_statistics: bool = False,
+    **participant: Unpack[Participant],
 ) -> Leak[GradientObservation]:
     """The gradient a participant with one private image shares under `defence`.
 
     Args:
         image: (C, H, W) in [0, 1]. The gradient is that of the augmented image.
-        batch_norm: "eval" (running statistics) as in the SemSim authors' code, or "train" (the
-            image's own).
-        share_statistics: The participant shares its batch norm statistics too.
     """
+    batch_norm = participant.get("batch_norm", "eval")
+    share_statistics = participant.get("share_statistics", False)
     device = model.mean.device
     attacked = defence.images(image[None], rng)
     images = attacked.images.to(device)
@@ -279,7 +289,7 @@ def _of_batch(
     return defence.gradients([one.detach() for one in mean], rng, "attack")
 
 
-def assumptions(attack: object) -> dict[str, Any]:
+def assumptions(attack: object) -> Participant:
     """Return an attack's assumptions about the participant, as arguments of `observe_gradient`.
 
     An attack that works with batch norm in training mode is tried on a participant in training

@@ -7,11 +7,13 @@ could be done. With --dry-run the same, and nothing is written.
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import Field, fields
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from semsim.base.cli.options import taking
 from semsim.base.cli.terminal import (
     DATA,
     CheckpointsOption,
@@ -120,54 +122,69 @@ def _checked(name: str) -> str:
     return name
 
 
+class Destination(NamedTuple):
+    """What is imported, and where it goes: a file or folder, a name, folders to make it in."""
+
+    source: Path
+    name: str
+    out: Path | None
+    data: Path
+
+
+def _destination(
+    source: _Source, name: _Name = None, out: _Out = None, data_dir: _DataDir = DATA
+) -> Destination:
+    called = _checked(slug(source.resolve().stem) if name is None else name)
+    return Destination(source, called, out, data_dir)
+
+
+def _reader(
+    judge: _Judge = "", checkpoints: CheckpointsOption = CHECKPOINTS
+) -> Callable[[ImportPlan], Path | None]:
+    return partial(_judge_of, judge, checkpoints)
+
+
+def _agreed(dry_run: _DryRun = False) -> Callable[[bool], bool]:
+    return lambda on_stderr: not dry_run
+
+
+def _asked_first(dry_run: _DryRun = False, yes: _Yes = False) -> Callable[[bool], bool]:
+    return lambda err: not dry_run and (yes or typer.confirm("Keep this?", abort=True, err=err))
+
+
 def _command(kind: str, importer: Importer | Recognise) -> Callable[..., None]:
     """The command of an importer: its options are the importer's settings. `AUTO` asks first."""
 
+    def given(**settings: Any) -> dict[str, Any]:
+        return {key: value for key, value in settings.items() if value is not None}
+
+    own = [_parameter(one.name, _option(one, importer)) for one in fields(importer)]
+    given.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+    agreed = _asked_first if kind == AUTO else _agreed
+
+    @taking(to=_destination, agreed=agreed, reader=_reader, settings=given)
     def command(
-        source: Path,
-        name: str | None,
-        out: Path | None,
-        data_dir: Path,
-        dry_run: bool,
-        judge: str,
-        checkpoints: Path,
-        as_json: bool,
-        yes: bool = True,
-        **settings: Any,
+        to: Destination,
+        agreed: Callable[[bool], bool],
+        reader: Callable[[ImportPlan], Path | None],
+        as_json: Json = False,
+        *,
+        settings: dict[str, Any],
     ) -> None:
-        given = {key: value for key, value in settings.items() if value is not None}
-        with told_errors():
-            called = _checked(slug(source.resolve().stem) if name is None else name)
-            plan = _planned(kind, source, called, given, folder_of(data_dir), as_json)
-            reader = _judge_of(judge, checkpoints, plan)
-            if dry_run:
-                say("Dry run: nothing was written.")
-            else:
-                yes or typer.confirm("Keep this?", abort=True, err=as_json)
-                _carried_out(plan, places_of(called, data_dir, out), reader)
+        plan = _planned(kind, to.source, to.name, settings, folder_of(to.data), as_json)
+        judge = reader(plan)
+        if agreed(as_json):
+            _carried_out(plan, places_of(to.name, to.data, to.out), judge)
+        else:
+            say("Dry run: nothing was written.")
         raise typer.Exit(0 if plan.complete else 1)
 
-    common = [
-        _parameter("source", _Source),
-        _parameter("name", _Name, None),
-        _parameter("out", _Out, None),
-        _parameter("data_dir", _DataDir, DATA),
-        _parameter("dry_run", _DryRun, False),
-        _parameter("judge", _Judge, ""),
-        _parameter("checkpoints", CheckpointsOption, CHECKPOINTS),
-        _parameter("as_json", Json, False),
-    ]
-    common += [_parameter("yes", _Yes, False)] if kind == AUTO else []
-    own = [_parameter(one.name, _option(one, importer), None) for one in fields(importer)]
-    signature = inspect.Signature([*common, *own])
-    command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
     return command
 
 
-def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> Any:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=None, annotation=annotation)
 
 
 def _option(setting: Field, importer: Importer | Recognise) -> Any:

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +111,9 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     study.input(take_studies, [study, share], described, **QUIETLY)
     asked = [study, hold_out, share]
     for part in (hold_out, share):
-        part.change(partial(describe_split, context), [*asked, preset], split, **UNSEEN)
+        part.change(
+            lambda *given: describe_split(context, *given), [*asked, preset], split, **UNSEEN
+        )
     choose.click(promote_chosen, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     sure.click(promote_surely, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     preset.input(take_preset, [preset, *asked], [split, *fields], **QUIETLY)

@@ -36,13 +36,19 @@ Walk = Callable[[Evaluate], T]
 ObjectiveOf = Callable[[tuple[int, ...]], Objective]
 
 
+class Pace(NamedTuple):
+    """Steps and step size of L-BFGS; an image ends early once its objective is `stop_below`."""
+
+    steps: int
+    lr: float
+    stop_below: float
+
+
 def minimise_by_lbfgs(
     objective_of: ObjectiveOf,
     start: Tensor,
+    pace: Pace,
     *,
-    steps: int,
-    lr: float,
-    stop_below: float,
     report: Report,
     shown: Callable[[Tensor], Tensor] | None = None,
 ) -> Descended:
@@ -50,12 +56,12 @@ def minimise_by_lbfgs(
 
     Args:
         objective_of: Of `in_lockstep`, of unknowns (M, D).
-        start: (N, D). An image ends early once its objective is below `stop_below`, and fails where
-            it is no longer finite.
+        start: (N, D). An image fails where its objective is no longer finite.
         shown: Of `descend`.
     """
-    walks = [partial(_one_by_lbfgs, one, steps, lr, stop_below) for one in start.split(1)]
-    return walk_together(walks, objective_of, steps=steps, each=_INNER, report=report, shown=shown)
+    walks = [partial(_one_by_lbfgs, one, pace) for one in start.split(1)]
+    how = {"steps": pace.steps, "each": _INNER}
+    return walk_together(walks, objective_of, **how, report=report, shown=shown)
 
 
 def walk_together(
@@ -98,9 +104,8 @@ def walk_together(
     return found
 
 
-def _one_by_lbfgs(
-    start: Tensor, steps: int, lr: float, stop_below: float, evaluate: Evaluate
-) -> Descended:
+def _one_by_lbfgs(start: Tensor, pace: Pace, evaluate: Evaluate) -> Descended:
+    steps, lr, stop_below = pace
     unknown = start.clone().requires_grad_(True)
     optimiser = torch.optim.LBFGS([unknown], lr=lr, max_iter=_INNER, history_size=_HISTORY)
     here = Evaluated(math.nan, unknown)

@@ -8,7 +8,7 @@ import torch
 from semsim.attacks import ATTACKS, VERTICAL_ATTACKS
 from semsim.attacks.descent import one_of, reconstructions
 from semsim.attacks.descent.first_order import Descent, descend, slope_of
-from semsim.attacks.descent.lbfgs import minimise_by_lbfgs
+from semsim.attacks.descent.lbfgs import Pace, minimise_by_lbfgs
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import Progress, silent
 from semsim.base.registry import build
@@ -112,9 +112,7 @@ def lbfgs(objective, start, steps=10, stop_below=0.0, lr=1.0, report=silent):
     return minimise_by_lbfgs(
         lambda places: lambda unknown: objective(unknown, places),
         start,
-        steps=steps,
-        lr=lr,
-        stop_below=stop_below,
+        Pace(steps, lr, stop_below),
         report=report,
     )
 
