@@ -125,17 +125,15 @@ def _checked(name: str) -> str:
 class Destination(NamedTuple):
     """What is imported, and where it goes: a file or folder, a name, folders to make it in."""
 
-    source: Path
-    name: str
-    out: Path | None
-    data: Path
+    source: _Source
+    name: _Name = None
+    out: _Out = None
+    data_dir: _DataDir = DATA
 
-
-def _destination(
-    source: _Source, name: _Name = None, out: _Out = None, data_dir: _DataDir = DATA
-) -> Destination:
-    called = _checked(slug(source.resolve().stem) if name is None else name)
-    return Destination(source, called, out, data_dir)
+    @property
+    def called(self) -> str:
+        """Return the name of the import; `SettingsError` for one that no folder can have."""
+        return _checked(slug(self.source.resolve().stem) if self.name is None else self.name)
 
 
 def _reader(
@@ -162,7 +160,7 @@ def _command(kind: str, importer: Importer | Recognise) -> Callable[..., None]:
     given.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
     agreed = _asked_first if kind == AUTO else _agreed
 
-    @taking(to=_destination, agreed=agreed, reader=_reader, settings=given)
+    @taking(to=Destination, agreed=agreed, reader=_reader, settings=given)
     def command(
         to: Destination,
         agreed: Callable[[bool], bool],
@@ -171,10 +169,10 @@ def _command(kind: str, importer: Importer | Recognise) -> Callable[..., None]:
         *,
         settings: dict[str, Any],
     ) -> None:
-        plan = _planned(kind, to.source, to.name, settings, folder_of(to.data), as_json)
+        plan = _planned(kind, to.source, to.called, settings, folder_of(to.data_dir), as_json)
         judge = reader(plan)
         if agreed(as_json):
-            _carried_out(plan, places_of(to.name, to.data, to.out), judge)
+            _carried_out(plan, places_of(to.called, to.data_dir, to.out), judge)
         else:
             say("Dry run: nothing was written.")
         raise typer.Exit(0 if plan.complete else 1)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -113,36 +113,36 @@ def _judged_by(
     return parse_hold_out(hold_out, share, split_seed)
 
 
-def _called(
-    name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")],
-    study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
-    licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED,
-    controls: _Controls = ALL,
-) -> dict[str, str]:
-    return {"name": name, "study": study, "licence": licence, "controls": controls}
+class Called(NamedTuple):
+    """What a training makes: its name, whose votes it learns from, its licence and controls."""
+
+    name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")]
+    study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = ""
+    licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED
+    controls: _Controls = ALL
 
 
 def _settings(preset: _Preset = "small", controls: _Controls = ALL) -> tuple[TrainSettings, str]:
     return read_settings(preset), controls
 
 
-def _varied(
-    what: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
+class Varied(NamedTuple):
+    """What is varied: its name, the values, and the trainings of each."""
+
+    what: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")]
     values: Annotated[
         str | None, typer.Option(help="What is tried, with commas; left out, the usual values.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Trainings of each value.")] = 1,
-) -> tuple[str, str | None, int]:
-    return what, values, seeds
+    ] = None
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Trainings of each value.")] = 1
 
 
-def _left_out(
-    kind: Annotated[
-        str, typer.Argument(help="dataset, architecture, strategy or attack.")
-    ] = "dataset",
-    share: _Share = 0.25,
-) -> tuple[str, float]:
-    return kind, share
+class LeftOut(NamedTuple):
+    """What is left out in turn, and the share of originals in the test."""
+
+    kind: Annotated[str, typer.Argument(help="dataset, architecture, strategy or attack.")] = (
+        "dataset"
+    )
+    share: _Share = 0.25
 
 
 def _kept(hold_out: _HoldOut = "original", share: _Share = 0.25) -> HoldOut:
@@ -154,10 +154,10 @@ def _jobs(place: Workplace) -> Path:
 
 
 @app.command("run")
-@taking(material=_material, called=_called, kept=_judged_by, place=_place)
+@taking(material=_material, called=Called, kept=_judged_by, place=_place)
 def run_command(
     material: Material,
-    called: dict[str, str],
+    called: Called,
     kept: HoldOut,
     preset: Annotated[
         str | None,
@@ -174,7 +174,7 @@ def run_command(
     counts = count(material.labels, kept)
     wanted = preset or preset_for(counts)
     settings = replace(read_settings(wanted), device=place.device)
-    name, study, licence, controls = called.values()
+    name, study, licence, controls = called
     order = Order(name=name, checkpoints=place.checkpoints, settings=settings, study=study)
     asked = JudgedOrder(order=order, hold_out=kept, licence=licence, controls=controls)
     say(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.")
@@ -184,9 +184,9 @@ def run_command(
 
 
 @app.command("study")
-@taking(varied=_varied, material=_material, kept=_kept, training=_settings, place=_place)
+@taking(varied=Varied, material=_material, kept=_kept, training=_settings, place=_place)
 def study_command(
-    varied: tuple[str, str | None, int],
+    varied: Varied,
     material: Material,
     kept: HoldOut,
     training: tuple[TrainSettings, str],
@@ -209,11 +209,11 @@ def study_command(
 
 
 @app.command("leave-out")
-@taking(material=_material, training=_settings, left=_left_out, place=_place)
+@taking(material=_material, training=_settings, left=LeftOut, place=_place)
 def leave_out_command(
     material: Material,
     training: tuple[TrainSettings, str],
-    left: tuple[str, float],
+    left: LeftOut,
     seed: Annotated[
         int | None,
         typer.Option(help="Of trainings, and of test originals; without, that of --preset."),

@@ -47,10 +47,19 @@ CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weight files.")
 class Source(NamedTuple):
     """Where pairs are read from: two folders, sets, or a study's labels."""
 
-    originals: Path | None
-    reconstructions: Path | None
-    sets: list[Path] | None
-    labels: Path | None
+    originals: Annotated[
+        Path | None, typer.Option(help="Folder of original images, with --reconstructions.")
+    ] = None
+    reconstructions: Annotated[
+        Path | None, typer.Option(help="Folder of images of the same names.")
+    ] = None
+    sets: Annotated[
+        list[Path] | None,
+        typer.Option("--set", help="A reconstruction set, instead of two folders. Repeatable."),
+    ] = None
+    labels: Annotated[
+        Path | None, typer.Option(help="A study's labels (Parquet), instead of folders.")
+    ] = None
 
     def read(self) -> list[PairSet]:
         """Read the pairs; `SettingsError` unless the options name one kind."""
@@ -68,43 +77,17 @@ class Source(NamedTuple):
         return [match_folders(self.originals, self.reconstructions)]
 
 
-def _source(
-    originals: Annotated[
-        Path | None, typer.Option(help="Folder of original images, with --reconstructions.")
-    ] = None,
-    reconstructions: Annotated[
-        Path | None, typer.Option(help="Folder of images of the same names.")
-    ] = None,
-    sets: Annotated[
-        list[Path] | None,
-        typer.Option("--set", help="A reconstruction set, instead of two folders. Repeatable."),
-    ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(help="A study's labels (Parquet), instead of folders.")
-    ] = None,
-) -> Source:
-    return Source(originals, reconstructions, sets, labels)
-
-
 class Machine(NamedTuple):
     """What metrics compute with: folder of weights, whether to fetch them first, device."""
 
-    checkpoints: Path
-    fetch: bool
-    device: str
+    checkpoints: CheckpointsOption = CHECKPOINTS
+    fetch: Annotated[bool, typer.Option("--download", help="Fetch missing weight files first.")] = (
+        False
+    )
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto"
 
 
-def _machine(
-    checkpoints: CheckpointsOption = CHECKPOINTS,
-    fetch: Annotated[
-        bool, typer.Option("--download", help="Fetch missing weight files first.")
-    ] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-) -> Machine:
-    return Machine(checkpoints, fetch, device)
-
-
-@taking(source=_source, machine=_machine)
+@taking(source=Source, machine=Machine)
 def score(
     source: Source,
     metrics: Annotated[
