@@ -297,15 +297,12 @@ def draw(context: ScienceContext, job: Job) -> list[str]:
     except SemsimError as error:
         if not done:
             raise
-        return ["", gone_html(error), "", made]
+        return ["", str(_HTML.gone(str(error))), "", made]
     if state in jobs.LIVE:
         now = steps_html(context, campaign, views)
-    return [
-        now + strip_html(views),
-        sets_html(views),
-        verdict_html(views, result.get("recognition")),
-        made,
-    ]
+    progress = _LAB.sets([one.value for one in CellState], [_set_row(view) for view in views])
+    verdict = verdict_html(views, result.get("recognition"))
+    return [now + strip_html(views), str(progress), verdict, made]
 
 
 def _at_hand(
@@ -338,13 +335,11 @@ def grid_now(
     last = pages(images)
     place = min(max(1, int(page or 1)), last)
     where = f'<p class="st-note">Page {place} of {last}</p>' if last > 1 else ""
-    return where + grid_html(views, images, place)
-
-
-def sets_html(views: Sequence[SetView]) -> str:
-    """A row for every target under every attack, with a square for every image."""
-    states = [state.value for state in CellState]
-    return str(_LAB.sets(states, [_set_row(view) for view in views]))
+    datasets = dict.fromkeys(view.planned.target.dataset for view in views)
+    return where + "".join(
+        _grid([v for v in views if v.planned.target.dataset == one], images[one], place)
+        for one in datasets
+    )
 
 
 def steps_html(context: ScienceContext, campaign: Campaign, views: Sequence[SetView]) -> str:
@@ -382,15 +377,6 @@ def strip_html(views: Sequence[SetView]) -> str:
     return str(_LAB.pairs(pairs)) if pairs else ""
 
 
-def grid_html(views: Sequence[SetView], images: Mapping[str, Pictures], page: int) -> str:
-    """Originals of one page with what each model gave back beside them."""
-    parts = []
-    for dataset in dict.fromkeys(view.planned.target.dataset for view in views):
-        mine = [view for view in views if view.planned.target.dataset == dataset]
-        parts.append(_grid(mine, images[dataset], page))
-    return "".join(parts)
-
-
 def pages(images: Mapping[str, Pictures]) -> int:
     """Count the pages of the grid, 0 without images."""
     return max((-(-len(one.names) // ROWS) for one in images.values()), default=0)
@@ -422,11 +408,6 @@ def verdict_words(views: Sequence[SetView]) -> str:
             "attacks fail there too, and nothing can be said of a defence."
         )
     return first
-
-
-def gone_html(error: Exception) -> str:
-    """Return why a finished campaign has no table of its pictures, as HTML."""
-    return str(_HTML.gone(str(error)))
 
 
 def result_html(result: Mapping[str, Any]) -> str:
