@@ -168,8 +168,14 @@ def ordered(
     ] = False,
 ) -> CampaignOrder:
     """Return the order that the options make, of a campaign that is still to be named."""
-    place = {"data": data_dir, "checkpoints": checkpoints}
-    return CampaignOrder(campaign=_UNNAMED, judge=judge, retry=retry_failed, **place, **on)
+    return CampaignOrder(
+        campaign=_UNNAMED,
+        data=data_dir,
+        judge=judge,
+        checkpoints=checkpoints,
+        retry=retry_failed,
+        **on,
+    )
 
 
 @app.command("run")

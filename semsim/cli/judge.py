@@ -57,8 +57,9 @@ def train_command(
 ) -> None:
     """Train a judge on pictures clean and spoilt; typed again after Ctrl-C, it goes on."""
     training = read_training(train, JudgeOrder.train)
-    asked = {"dataset": dataset, "architecture": architecture, "train": training}
-    order = JudgeOrder(name=name, **asked, **place)
+    order = JudgeOrder(
+        name=name, dataset=dataset, architecture=architecture, train=training, **place
+    )
     do(go_on(queue_judge(order, order.data / "jobs")))
 
 
