@@ -29,9 +29,9 @@ def choices_in(package: str) -> dict[str, tuple[FormChoice, ...]]:
     """Return the lists in the file `choices.toml` of a package by name, the usual items first."""
     return {
         name: tuple(
-            FormChoice(item=item, title=title, line=line, usual=known is table)
+            FormChoice(item=item, title=words[0], line=words[1], usual=known is table)
             for known in (table, table.get("more", {}))
-            for item, (title, line) in known.items()
+            for item, words in known.items()
             if item != "more"
         )
         for name, table in toml_of(package, "choices.toml").items()
