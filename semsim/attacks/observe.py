@@ -160,7 +160,7 @@ class Leak(Generic[SeenT]):
 
 
 class Participant(TypedDict, total=False):
-    """How a participant computes its gradient.
+    """Computation of a participant's gradient.
 
     Attributes:
         batch_norm: "eval" (running statistics), the default, as in the SemSim authors' code, or

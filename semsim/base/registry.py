@@ -85,7 +85,7 @@ class Plugin:
 
 
 class SettingFacts(TypedDict, total=False):
-    """What a `setting` may be, and the word of the glossary that explains it, `term`.
+    """Bounds of a `setting`, and the word of the glossary that explains it, `term`.
 
     Attributes:
         choices: The texts it can be, where its type is no `Literal` of them.

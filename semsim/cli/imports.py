@@ -123,7 +123,7 @@ def _checked(name: str) -> str:
 
 
 class Destination(NamedTuple):
-    """What is imported, and where it goes: a file or folder, a name, folders to make it in."""
+    """Source of an import, a file or folder, and its destination: a name, and folders."""
 
     source: _Source
     name: _Name = None

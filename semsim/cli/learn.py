@@ -114,7 +114,7 @@ def _judged_by(
 
 
 class Called(NamedTuple):
-    """What a training makes: its name, whose votes it learns from, its licence and controls."""
+    """Name of a training's checkpoint, whose votes it learns from, its licence and controls."""
 
     name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")]
     study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = ""
@@ -127,7 +127,7 @@ def _settings(preset: _Preset = "small", controls: _Controls = ALL) -> tuple[Tra
 
 
 class Varied(NamedTuple):
-    """What is varied: its name, the values, and the trainings of each."""
+    """Variable of a study, its values, and the trainings of each."""
 
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")]
     values: Annotated[
@@ -137,7 +137,7 @@ class Varied(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """What is left out in turn, and the share of originals in the test."""
+    """Kind that is left out in turn, and the share of originals in the test."""
 
     kind: Annotated[str, typer.Argument(help="dataset, architecture, strategy or attack.")] = (
         "dataset"

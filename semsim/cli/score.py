@@ -45,7 +45,7 @@ CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weight files.")
 
 
 class Source(NamedTuple):
-    """Where pairs are read from: two folders, sets, or a study's labels."""
+    """Source of pairs: two folders, sets, or a study's labels."""
 
     originals: Annotated[
         Path | None, typer.Option(help="Folder of original images, with --reconstructions.")
@@ -78,7 +78,7 @@ class Source(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """What metrics compute with: folder of weights, whether to fetch them first, device."""
+    """Folder of weights, whether to fetch them first, and device of the metrics."""
 
     checkpoints: CheckpointsOption = CHECKPOINTS
     fetch: Annotated[bool, typer.Option("--download", help="Fetch missing weight files first.")] = (

@@ -125,7 +125,7 @@ def _examples(data: _Data = "digits", table: _Table = None, target: _Target = No
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """How two machines reach each other.
+    """Connection of two machines.
 
     Attributes:
         secured: The server's certificates, or its authority for a client; None encrypts nothing.
