@@ -75,11 +75,6 @@ PLAN = {
         command="benchmarks.metrics --only fid --pictures 64", minutes=5, keeps=("networks",)
     ),
     "votes": Run(command="benchmarks.statistics --only time", minutes=1, keeps=("time",)),
-    "sizes": Run(
-        command="benchmarks.sizes",
-        minutes=0.1,
-        keeps=("package", "torch", "cuda", "without-cuda", "studio"),
-    ),
     "few-models": Run(
         command="benchmarks.statistics --only models,difference,ceiling,images",
         minutes=2,
@@ -188,7 +183,7 @@ PAPERS = {
         ("pbpfl", "data/reproduce/pbpfl", 60),
         ("pbpfl-smoke", "data/reproduce/pbpfl", 1),
         ("semsim", "data/reproduce/semsim", 150),
-        ("ensembler-table-1", "data", 10),
+        ("ensembler-table-1", "data", 40),
         ("ensembler-table-2", "data", 60),
         ("ensembler-table-3", "data", 120),
         ("ensembler-table-4", "data", 30),
@@ -206,6 +201,11 @@ NAMED = PAPERS | {
     "tests-all": Run(command="benchmarks.suite test-all", minutes=18, keeps=_OF_A_SUITE),
     "tests-busy": Run(
         command="benchmarks.suite test-all --busy 4 --clones 3", minutes=70, keeps=_OF_A_SUITE
+    ),
+    "sizes": Run(
+        command="benchmarks.sizes",
+        minutes=0.1,
+        keeps=("package", "torch", "cuda", "without-cuda", "studio"),
     ),
     "attacks-layouts": Run(
         command="benchmarks.attacks --quick --only layouts", minutes=10, keeps=("layouts",)
