@@ -7,9 +7,9 @@ import re
 import pytest
 from helpers import ROOT
 from made_demo import demo_in
+from made_results import written
 
 from benchmarks import cheap_claims, claims, coverage
-from benchmarks.bench import NAMED, PLAN, WITH_DATABASE
 from benchmarks.claims import RESULTS, SHOWN, Claim, filled, keep, kept
 from benchmarks.papers import PARTS
 
@@ -136,33 +136,31 @@ def test_a_file_of_results_has_the_one_form(path, tmp_path):
     assert again["values"] == whole["values"], "a hand wrote it"
 
 
-# Keys of results by file, where no list of benchmarks says them: patterns, as their code has them.
+# Keys of results by file, where the code of the command does not spell them.
 MADE = {
     "idle": r"share|least|most",
-    "swaps": r"swaps(\.\w[\w-]*)?",
     "gain-symbols": r"[\w-]+\.(un)?trained\.(\w+(\.(tv|curvature))?)",
     **{f"coverage-{part}": r".*" for part in coverage.PARTS},
 }
 
 
-def _makes(name: str, key: str) -> bool:
+def _makes(name: str, key: str, command: str) -> bool:
     """Whether a command of the project writes this result."""
     if name in cheap_claims.MAKERS:
         return True  # test_a_cheap_result_comes_out_again compares the keys
     parts = [part.where for part in PARTS.values() if part.paper == name]
-    listed = {**PLAN, **WITH_DATABASE, **NAMED}
-    return (
-        any(key in where for where in parts)
-        or (name in listed and key in listed[name].keeps)
-        or re.fullmatch(MADE.get(name, "(?!)"), key) is not None
-    )
+    if parts:
+        return any(key in where for where in parts)
+    module = re.match(r"python -m (benchmarks\.\w+)", command)
+    patterns = written(module[1]) if module else []
+    return any(re.fullmatch(one, key) for one in [*patterns, MADE.get(name, "(?!)")])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_command_of_the_project_writes_every_result(path):
     """No hand types a number: each has a command and the commit that made it."""
     whole = json.loads(path.read_text("utf-8"))
-    assert [key for key in whole["values"] if not _makes(path.stem, key)] == []
+    assert [key for key in whole["values"] if not _makes(path.stem, key, whole["command"])] == []
     commands = {whole["command"], *(one.get("command") for one in whole["values"].values())}
     for command in commands - {None}:
         module = re.match(r"python -m (benchmarks\.\w+)", command)
@@ -177,8 +175,10 @@ def test_a_command_of_the_project_writes_every_result(path):
 
 
 def test_a_typed_result_has_no_command():
-    assert not _makes("few-models", "far-out")
-    assert not _makes("a file of my own", "x")
+    command = "python -m benchmarks.statistics --only models"
+    assert _makes("few-models", "least-coverage", command)
+    assert not _makes("few-models", "far-out", command)
+    assert not _makes("a file of my own", "least-coverage", "by hand")
 
 
 def test_every_file_of_results_is_shown_on_a_page():

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers import ROOT
+from made_results import written
 
 from benchmarks import attacks, linear, statistics, suite
 from benchmarks.bench import NAMED, PLAN
@@ -125,21 +125,6 @@ def test_clean_clones_have_the_commit_and_the_environment_of_the_checkout(tmp_pa
             assert stamp.stat().st_mtime_ns >= own.stat().st_mtime_ns
     with suite.checkouts(0) as places:
         assert places == [root]
-
-
-KEY = re.compile(r'\.(?:table|figure)\(\s*(f?)"([^"]+)"')
-
-
-def written(module: str) -> list[str]:
-    """Patterns of the keys that a benchmark and the benchmarks that it imports write."""
-    path = ROOT / f"{module.replace('.', '/')}.py"
-    text = path.read_text("utf-8")
-    own = [
-        re.sub(r"\\\{.*?\\\}", r"[\\w-]+", re.escape(key)) if form else re.escape(key)
-        for form, key in KEY.findall(text)
-    ]
-    others = set(re.findall(r"^from (benchmarks\.\w+) import", text, re.MULTILINE))
-    return [*own, *(key for one in others for key in written(one))]
 
 
 @pytest.mark.parametrize("name", KEPT)
