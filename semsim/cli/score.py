@@ -44,7 +44,7 @@ from semsim.weights import CHECKPOINTS, download, locate, read_manifest
 CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weight files.")]
 
 
-class Source(NamedTuple):
+class PairSource(NamedTuple):
     """Source of pairs: two folders, sets, or a study's labels."""
 
     originals: Annotated[
@@ -87,9 +87,9 @@ class Machine(NamedTuple):
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto"
 
 
-@taking(source=Source, machine=Machine)
+@taking(source=PairSource, machine=Machine)
 def score(
-    source: Source,
+    source: PairSource,
     metrics: Annotated[
         str,
         typer.Option(

@@ -78,8 +78,8 @@ def products_of_each(
     """
     plan = plan_for(model, images, labels) if batch_norm == "eval" else None
     if plan is not None and not plan.shares:
-        asked = images, labels, plan, curvature, joint
-        products: tuple[Tensor, Tensor] = EachProduct.apply(*asked, *targets)
+        how = plan, curvature, joint
+        products: tuple[Tensor, Tensor] = EachProduct.apply(images, labels, how, *targets)
         return products
     found = gradient_of_each(model, images, labels, batch_norm=batch_norm, curvature=curvature)
     pairs = zip(found, targets, strict=True)

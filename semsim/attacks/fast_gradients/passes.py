@@ -63,13 +63,16 @@ class EachProduct(torch.autograd.Function):
         ctx: Any,
         images: Tensor,
         labels: Tensor,
-        plan: PassPlan,
-        curvature: float,
-        joint: bool,
+        how: tuple[PassPlan, float, bool],
         *targets: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """⟨g, t⟩ and ‖g‖², both (N, parts), of targets t, each (N, *parameter.shape)."""
-        ctx.run, ctx.curvature = Passes(plan, images.detach(), labels), curvature
+        """⟨g, t⟩ and ‖g‖², both (N, parts), of targets t, each (N, *parameter.shape).
+
+        Args:
+            how: Plan, curvature, and whether parts are joint.
+        """
+        plan, ctx.curvature, joint = how
+        ctx.run = Passes(plan, images.detach(), labels)
         ctx.parts = _beside(dict(ctx.run.pull_back()), targets, joint=joint)
         dots = torch.stack([part.dot for part in ctx.parts], dim=1)
         return dots, torch.stack([part.square for part in ctx.parts], dim=1)
@@ -82,7 +85,7 @@ class EachProduct(torch.autograd.Function):
         for part, own, target in zip(ctx.parts, (2 * by_squares).T, by_dots.T, strict=True):
             along |= part.mixed(own[:, None], target[:, None])
         slope = ctx.run.slope_along(along, ctx.curvature)
-        return slope, None, None, None, None, *[None] * len(along)
+        return slope, None, None, *[None] * len(along)
 
 
 class Passes:
