@@ -1,6 +1,7 @@
 """What the statistics of a study of the published size cost, and whether its intervals hold.
 
 python -m benchmarks.statistics [--quick] [--only time,models,difference,ceiling,images,swaps]
+python -m benchmarks.statistics --only leniency,stopping  # of the paper's votes
 """
 
 import argparse
@@ -16,6 +17,7 @@ import scipy.stats  # noqa: F401  loaded before the clock runs: a studio has it
 
 from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import begin, judge
+from benchmarks.replays import of_leniency, of_stopping, released
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.progress import Progress
 from semsim.base.stats.analysis import AnalysisSettings, analyse
@@ -312,6 +314,7 @@ SIMULATIONS: dict[str, tuple[Callable[[int], Iterator[tuple[object, ...]]], tupl
 }
 
 
+REPLAYS = {"leniency": of_leniency, "stopping": of_stopping}
 Rows = list[tuple[object, ...]]
 
 
@@ -394,6 +397,9 @@ def main() -> None:
             summary(found, finds)
         if "swaps" in parts:
             of_swaps(repeats // 8, finds)
+        for name, replay in REPLAYS.items():
+            if name in parts:
+                replay(released(), repeats // 20, finds)
 
 
 if __name__ == "__main__":

@@ -236,6 +236,7 @@ CONSTANTS = {
     "docs/map.md": ((r"rate 0\.01|65 %", "settings of the trainings"),),
     "docs/numbers.md": (
         (r"another 5 % of the votes", "the step between two looks"),
+        (r"with other bands in at most 5 %", "a target"),
         (r"1\.96", "the 97.5 % quantile of the normal distribution"),
         (r"\*, 11\.[35]\.", "sections of books"),
         (r"\(count \+ 0\.5\)|σ 1\.5|c₁ = 0\.01², c₂ = 0\.03²|0\.5 and 0\.25", "parts of a formula"),

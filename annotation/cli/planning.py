@@ -9,6 +9,7 @@ from annotation.cli.console import Json, show, told_errors, with_options
 from annotation.design.crowd import FIGURES, Crowd, enough, plan
 from annotation.texts import counted
 from semsim.base.cli.console import text_table
+from semsim.base.stats.standstill import USUAL, evidence
 
 app = typer.Typer(
     name="plan",
@@ -40,7 +41,8 @@ def crowd(runs: Runs = 10, seed: Seed = 0, as_json: Json = False, **assumed: Any
         f"A simulated crowd, nobody real: {counted(runs, 'study', 'studies')} each of {of} × "
         f"{counted(assumptions.votes, 'vote')}. In brackets what holds 90 % of them."
     )
-    text = "\n".join([head, _lines(table), _needed(table, assumptions.most_wrong)])
+    early = f"An early end: {evidence(USUAL)}"
+    text = "\n".join([head, _lines(table), _needed(table, assumptions.most_wrong), early])
     show(rows, text, as_json)
 
 

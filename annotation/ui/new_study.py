@@ -45,6 +45,7 @@ from annotation.tasks import KINDS
 from annotation.texts import counted
 from annotation.ui.study_view import duration
 from annotation.web import label_page
+from semsim.base.stats.standstill import evidence
 
 T = TypeVar("T")
 TOP_LISTS = (
@@ -227,7 +228,8 @@ def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[Set
     paid = needed / 3600 * (draft.wage or 0)
     cost = [f"At {draft.wage:g} an hour that costs about {paid:,.2f}."] if draft.wage else []
     enough = found.annotators_enough is not None and n >= found.annotators_enough
-    people = [work, *cost, f"{found.people}.", found.risk]
+    early = [f"An early end: {evidence(spec.quiet_looks)}"] if spec.quiet_looks else []
+    people = [work, *cost, f"{found.people}.", found.risk, *early]
     lists = _of_lists(plan, folders)
     said = {
         **_of_sets(folders),

@@ -42,7 +42,7 @@ from annotation.web.root_path import rooted
 from annotation.web.templates import fill, page
 from semsim.base.errors import SemsimError
 from semsim.base.stats.intervals import RULE, too_few
-from semsim.base.stats.standstill import BANDS, EVIDENCE, STEP, Standstill
+from semsim.base.stats.standstill import BANDS, STEP, Standstill, evidence
 from semsim.base.words import first_of
 
 MOST_LISTED = 12
@@ -406,7 +406,7 @@ def standstill(results: Results) -> str:
     rows = [(str(band), models) for band, models in last.items() if band]
     shown = grid(title, ("Band", f"Models at vote {watch.votes[-1]:,}"), rows)
     lines = fill("results_remarks.html", lines=[" ".join(told)])
-    return section(title, lines + shown, f"{BANDS} {EVIDENCE}")
+    return section(title, lines + shown, f"{BANDS} {evidence(results.study.spec.quiet_looks)}")
 
 
 def _stood(watch: Standstill, each: str) -> str:

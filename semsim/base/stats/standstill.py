@@ -12,6 +12,7 @@ from scipy.special import ndtr
 
 from semsim.base.stats.pairwise_accuracy import bands, differences, in_groups
 from semsim.base.stats.votes import ratio
+from semsim.base.words import counted
 
 STEP = 0.05  # of the votes asked for, between two looks
 BANDS = (
@@ -19,10 +20,18 @@ BANDS = (
     "first of the band does not lead the others at p < .05. A look that finds the bands of the "
     "look before, and more than one, is quiet."
 )
-EVIDENCE = (
-    "It is no advice to end: on the votes of real people that were replayed, bands that had stood "
-    "still often moved later."
-)
+# By quiet looks, of 200 random orders of the 42,000 votes that the paper's authors released: the
+# share that ended early, of these the share with the final bands, and the share of votes saved. As
+# in benchmarks/results/stopping.json, which a test compares.
+REPLAYED = {
+    1: (1.0, 0.09, 0.586),
+    2: (0.95, 0.479, 0.326),
+    3: (0.765, 0.68, 0.182),
+    4: (0.55, 0.809, 0.096),
+    6: (0.195, 0.872, 0.024),
+    8: (0.03, 1.0, 0.004),
+}
+USUAL = 4  # quiet looks of which a page tells where a study has no rule
 _ZERO = 1e-12
 
 
@@ -61,6 +70,19 @@ class Standstill:
         """Return the votes at the first look with so many quiet ones in a row; None without."""
         reached = np.flatnonzero(self.quiet >= looks)
         return int(self.votes[reached[0]]) if looks and len(reached) else None
+
+
+def evidence(looks: int) -> str:
+    """Return sentences on what a rule of so many quiet looks has saved, and what it has missed."""
+    asked = max((n for n in REPLAYED if n <= looks), default=USUAL)
+    early, final, saved = REPLAYED[asked]
+    return (
+        f"In 200 random orders of 42,000 votes of real people, {counted(asked, 'quiet look')} in a "
+        f"row came before the end in {early:.0%} of the orders and saved {saved:.0%} of the votes, "
+        f"mean of all orders. In {final:.0%} of the orders that ended early the bands were the "
+        "final ones. This is no advice to end: no rule that was tried had the final bands by half "
+        "of the votes in 95% of the orders."
+    )
 
 
 def model_leads(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -114,6 +114,9 @@ def test_a_study_in_the_making_is_said_in_sentences(client, draft):
     soon = " ".join(look(client, {**draft, "repeat_lag": "3"})["said"]["review"])
     assert "5% blind repeats" in soon
     assert "No blind repeat" not in soon
+    assert "An early end" not in said["people"]
+    ruled = " ".join(look(client, {**draft, "quiet_looks": "3"})["said"]["people"])
+    assert "An early end: In 200 random orders of 42,000 votes of real people, 3 quiet" in ruled
     assert told["unusual"] == [["Candidates per item", "4", "20"]]
     assert told["preview"]["study"]["question"] == "What do you see in the picture?"
     for item in told["preview"]["items"]:

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.claims import kept
 from semsim.base.stats.pairwise_accuracy import bands, differences, lead_p, sign_flips
-from semsim.base.stats.standstill import STEP, Standstill, model_leads, watched
+from semsim.base.stats.standstill import REPLAYED, STEP, Standstill, evidence, model_leads, watched
 
 
 def votes_of(rates, originals=60, each=5, seed=0):
@@ -74,6 +75,23 @@ def test_leads_are_those_of_flipped_signs(seed):
     flipped = lead_p(differences(shares), sign_flips(40, 2000, draw))
     np.testing.assert_allclose(p[np.triu_indices(3, 1)], flipped, atol=0.06)
     np.testing.assert_allclose(p + p.T, 1)
+
+
+@pytest.mark.parametrize("looks", REPLAYED)
+def test_what_a_rule_has_saved_is_what_was_measured(looks):
+    found = kept("stopping")
+    measured = [found[f"stopping.{looks}.{name}"].value for name in ("met", "final", "saved")]
+    assert REPLAYED[looks] == tuple(round(one, 3) for one in measured)
+    assert found["stopping.hindsight"].value < 0.95  # which the sentence claims of all rules
+    early, final, saved = (f"{one:.0%}" for one in REPLAYED[looks])
+    told = evidence(looks)
+    assert f"in {early} of the orders and saved {saved} of the votes" in told
+    assert f"In {final} of the orders that ended early" in told
+
+
+def test_the_evidence_is_of_no_more_quiet_looks_than_the_rule_has():
+    assert evidence(5) == evidence(4) == evidence(0)
+    assert evidence(20) == evidence(8)
 
 
 def test_a_model_without_a_vote_has_no_band():
