@@ -127,7 +127,7 @@ endef
 pins: .venv/uv/bin/uv
 	$(call compiled,requirements.txt,,$(APPLICATION))
 	$(call compiled,requirements-dev.txt,requirements.txt,$(APPLICATION) --constraint requirements.txt \
-		--group dev --extra ms-ssim --extra torchmetrics --extra s3)
+		--group dev --extra ms-ssim --extra torchmetrics --extra s3 --extra vlm)
 	$(call compiled,requirements-flower.txt,requirements.txt requirements-dev.txt,--group flower)
 	$(call compiled,requirements-formats.txt,requirements.txt requirements-dev.txt,--group formats)
 	$(call compiled,requirements-bench.txt,requirements.txt requirements-dev.txt,--group bench)

@@ -21,10 +21,13 @@ from annotation.tasks import USUAL_TASK as USUAL_TASK
 from annotation.tasks import Task as Task
 from annotation.tasks.kind import Kind
 from annotation.tasks.wording import PLAIN, Wording, flaws, flaws_of_names
+from annotation.texts import flaw, shortened
+from semsim.base.words import voters_of
 
 _SITE = re.compile(r"https://(\*\.)?[A-Za-z0-9.-]+(:\d+)?")
 _UNTITLED = PLAIN("label.untitled")
 MAX_LIST_SIZE = 20  # one key each on the 4 × 5 block of the keyboard
+LONGEST_VOTER = 64  # letters: the names of its annotators have a number behind it
 LEAST_LEASE = 60  # seconds that a study's page takes: it renews a reservation every 30
 
 
@@ -158,6 +161,14 @@ class StudySpec:
     name: str = field(metadata=vars(About("Name", "", at=("review", ""))))
     task: Task = field(metadata=vars(About("Task", "What people are asked.")))
     simulated: bool = setting(False, "Simulated", "Answered by simulated annotators only.")
+    voter: str = setting(
+        "",
+        "A model in place of people (its name; empty: people)",
+        "Name of the vision-language model that answers in place of people, as its endpoint has "
+        "it. The study is then a simulated one.",
+        "model as annotator",
+        at=("people", "Who sees what"),
+    )
 
     set_aside: int = _of_pictures(
         0, "Originals set aside", "Originals kept out of the study, for practice and catch trials."
@@ -423,6 +434,8 @@ class StudySpec:
         for name, one in SETTINGS.items():
             if issubclass(one.of, StrEnum):
                 object.__setattr__(self, name, one.of(getattr(self, name)))
+        if self.voter:
+            object.__setattr__(self, "simulated", True)
         if self.headline is HeadlineRule.MAJORITY:  # which stands for the usual one
             object.__setattr__(self, "headline", headlines(self.task)[0])
         problems = [message for wrong, message in self._checks() if wrong]
@@ -440,12 +453,28 @@ class StudySpec:
         return Wording(own=self.texts, classes=self.class_names)
 
     @property
+    def voters(self) -> str:
+        """Who votes, as the column `voter` of tables has it."""
+        return voters_of(self.simulated, self.voter)
+
+    @property
+    def mark(self) -> str:
+        """Mark of votes that are no people's, in a word or two; "" for those of people."""
+        by = f"votes of {self.voter}" if self.voter else "simulated"
+        return by if self.simulated else ""
+
+    @property
     def shown_title(self) -> str:
         """Title of the study that annotators read."""
         return self.title or self.wording("label.untitled")
 
     def _checks(self) -> Iterable[tuple[bool, str]]:
         yield not self.name.strip(), "A study needs a name; got an empty one."
+        yield (
+            bool(self.voter) and bool(flaw(self.voter) or len(self.voter) > LONGEST_VOTER),
+            f"The name of a model has 1 to {LONGEST_VOTER} letters, none of them a control "
+            f"character; got {shortened(self.voter)}.",
+        )
         yield from self._checks_of_numbers()
         yield (
             self.extra_vote and self.votes_per_item % 2 == 0,

@@ -30,6 +30,7 @@ ALLOWED = {
     "annotation": ("annotation/", "app.py"),
     "flwr": ("semsim/systems/federated/flower/apps.py",),
     "cryptography": ("semsim/systems/federated/",),
+    "openai": ("annotation/study/endpoint.py",),
     "matplotlib": ("semsim/datasets/", "semsim/ui/", "semsim/reporting/", "semsim/systems/audit/"),
 }
 # Pages are laid out here and nowhere else.

@@ -207,7 +207,7 @@ def test_all_that_the_application_brings_is_pinned_and_nothing_else():
 
 
 def test_all_that_the_tests_bring_is_pinned():
-    brought = below(GROUPS["dev"]).union(*map(closure, ("ms-ssim", "torchmetrics", "s3")))
+    brought = below(GROUPS["dev"]).union(*map(closure, ("ms-ssim", "torchmetrics", "s3", "vlm")))
     left = {name for name in brought if not OF_TORCH.fullmatch(name)}
     assert left <= {*pins(APPLICATION, TESTED)}
 

@@ -21,7 +21,8 @@ STUDY = {
         "List the versions of a study's protocol, and what its lists of words tell a guesser.",
     ),
     "simulate": _study(
-        "simulate", "Let simulated annotators answer a study that was created with --simulated."
+        "simulate",
+        "Let simulated annotators, or a vision-language model, answer a study made for them.",
     ),
     "progress": _study("progress", "Show how far a study is."),
     "export": _study("export", "Write a study to a file or a new folder."),

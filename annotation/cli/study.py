@@ -1,7 +1,9 @@
 """semsim-studio study list, create, export and so on: what is done to a whole study."""
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ import typer
 from annotation import formats
 from annotation.cli.console import (
     DATA,
+    SAID_EVERY,
     STDOUT,
     Database,
     DataDir,
@@ -32,10 +35,13 @@ from annotation.spec import SETTINGS, USUAL_TASK, StudySpec, Task, value_of
 from annotation.study import exports, labelling, protocols
 from annotation.study import simulate as simulation
 from annotation.study.create import examine, keep_study
+from annotation.study.endpoint import ADDRESS, KEY, Endpoint, key_of
 from annotation.study.study_file import StudyFile, paths_of, read_text, texts_listed
+from annotation.study.vlm import Budget, Run, State
 from annotation.texts import counted
 from annotation.web.root_path import rooted
 from semsim.base.table_files import read_plain
+from semsim.base.words import JURY, PEOPLE, voters_words
 
 Out = Annotated[
     Path,
@@ -54,6 +60,7 @@ def studies(data_dir: DataDir = DATA, database: Database = None, as_json: Json =
             "task": one.task,
             "status": one.status,
             "simulated": one.spec.simulated,
+            "voter": one.spec.voters,
             "items": one.n_items,
             "link": rooted(f"/join/{one.token}"),
         }
@@ -61,13 +68,21 @@ def studies(data_dir: DataDir = DATA, database: Database = None, as_json: Json =
     ]
     told = (
         f"{row['id']}  {row['name']}  {row['task']} {row['status']}"
-        f"{' simulated' if row['simulated'] else ''}  {row['items']} items  link {row['link']}"
+        f"{_by(str(row['voter']))}  {row['items']} items  link {row['link']}"
         for row in rows
     )
     show(rows, "\n".join(told), as_json)
 
 
-FLAGS = ("votes_per_item", "list_size", "decoy_rate", "headline", "seed", "simulated", "password")
+def _by(voter: str) -> str:
+    """Return who answers a study in place of people, after its status."""
+    return {PEOPLE: "", JURY: " simulated"}.get(voter, f" by {voters_words(voter)}")
+
+
+FLAGS = (
+    *("votes_per_item", "list_size", "decoy_rate", "headline", "seed", "simulated", "voter"),
+    "password",
+)
 CREATE = """Create a study from reconstruction sets, from a manifest, or as a file says.
 
 A manifest has the columns model, dataset, attack, image_id, class_name,
@@ -134,7 +149,8 @@ def create(
     link = rooted(f"/join/{made.token}")
     facts = {"id": made.id, "items": made.n_items, "decoys": made.n_decoys}
     facts |= {"failed": made.n_failed, "link": link}
-    answered = "answered by simulated annotators" if made.spec.simulated else f"link {link}"
+    who = voters_words(made.spec.voters)
+    answered = f"answered by {who}" if made.spec.simulated else f"link {link}"
     told = (
         f"{made.id}  {counted(made.n_items, 'item')} ({counted(made.n_decoys, 'decoy')}), "
         f"{counted(made.n_failed, 'failed attack')} left out, {answered}"
@@ -216,19 +232,93 @@ def protocol(
     show(rows, "\n".join([*told, *(lists.said if lists else ())]), as_json)
 
 
+class With(StrEnum):
+    """Who answers a study in place of people."""
+
+    JURY = "jury"
+    VLM = "vlm"
+
+
 def simulate(
     name: StudyName,
-    annotators: Annotated[int, typer.Option(min=1, help="How many of the jury.")] = 5,
+    annotators: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="How many of the jury, or draws of the model.  [default: 5; of a model 1]"
+        ),
+    ] = None,
+    who: Annotated[
+        With, typer.Option("--with", help="The jury of the sets, or a vision-language model.")
+    ] = With.JURY,
+    base_url: Annotated[
+        str, typer.Option(envvar=ADDRESS, help="vlm: such as http://127.0.0.1:8000/v1.")
+    ] = "",
+    model: Annotated[str, typer.Option(help="vlm: its name.  [default: the study's]")] = "",
+    key_file: Annotated[
+        Path | None, typer.Option(help=f"vlm: file of the key.  [default: variable {KEY}]")
+    ] = None,
+    calls: Annotated[
+        int | None, typer.Option(min=1, help="vlm: most calls, of all runs on the study.")
+    ] = None,
+    most_pictures: Annotated[
+        int | None, typer.Option("--pictures", min=1, help="vlm: most pictures asked about.")
+    ] = None,
+    money: Annotated[
+        float | None, typer.Option(min=0, help="vlm: most that calls may cost, by the prices.")
+    ] = None,
+    price_in: Annotated[
+        float, typer.Option(min=0, help="vlm: price of a million tokens that are read.")
+    ] = 0.0,
+    price_out: Annotated[
+        float, typer.Option(min=0, help="vlm: price of a million tokens that are written.")
+    ] = 0.0,
     data_dir: DataDir = DATA,
     database: Database = None,
+    images: Images = "",
 ) -> None:
-    """Let simulated annotators answer a study that was created with --simulated."""
+    """Let simulated annotators, or a vision-language model, answer a study made for them."""
     with opened(database, data_dir) as store:
         found = find_study(store, name)
-        simulation.simulate(store, found.id, annotators)
-        typer.echo(
-            f"{len(exports.export_votes(store, found.id))} simulated votes in {found.name!r}"
+        if who is With.JURY:
+            simulation.simulate(store, found.id, annotators or 5)
+            votes = len(exports.export_votes(store, found.id))
+            typer.echo(f"{votes} simulated votes in {found.name!r}")
+            return
+        run = Run(
+            store=store,
+            study=found,
+            images=pictures(images, data_dir),
+            endpoint=Endpoint(
+                address=base_url, model=model or found.spec.voter, key=key_of(key_file)
+            ),
+            n_annotators=annotators or 1,
+            budget=Budget(
+                calls=calls,
+                pictures=most_pictures,
+                money=money,
+                price_in=price_in,
+                price_out=price_out,
+            ),
+            tell=_telling(found.spec.voter),
         )
+        try:
+            typer.echo(f"{found.name}, answered by {found.spec.voter}: {run().text}")
+        except KeyboardInterrupt:
+            say("Stopped. Every answer so far is kept; the same command goes on.")
+            raise typer.Exit(130) from None
+
+
+def _telling(model: str) -> Callable[[State], None]:
+    """Return what prints the state of a run, each `SAID_EVERY` seconds."""
+    last = time.monotonic()
+
+    def tell(state: State) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SAID_EVERY:
+            last = time.monotonic()
+            say(f"{model}: {state.text}")
+
+    return tell
 
 
 def progress(

@@ -9,11 +9,16 @@ import pandas as pd
 from annotation.domain import Study
 from annotation.errors import NotFoundError
 from annotation.formats.study_data import StudyData
-from semsim.base.words import in_markdown
+from semsim.base.words import in_markdown, voters_words
 
 SIMULATED = (
     "**Simulated votes: no person answered.** They come from a jury of five networks and say "
     "nothing about what people recognise."
+)
+
+MODEL = (
+    "**Votes of a model: no person answered.** They come from the vision-language model {} and "
+    "say nothing about what people recognise."
 )
 
 
@@ -24,7 +29,9 @@ def card(data: StudyData, contents: str) -> str:
         contents: What lies beside it, in Markdown.
     """
     study = data.study
-    top = [SIMULATED, ""] if study.spec.simulated else []
+    model = study.spec.voter
+    mark = MODEL.format(in_markdown(model)) if model else SIMULATED
+    top = [mark, ""] if study.spec.simulated else []
     facts = [f"- {name}: {value}" for name, value in _facts(data)]
     return "\n".join([*top, f"# {in_markdown(study.name)}", "", *facts, "", contents.strip(), ""])
 
@@ -63,7 +70,7 @@ def _model(study: Study, model: str) -> str:
 
 def _annotators(study: Study) -> str:
     if study.spec.simulated:
-        return "simulated"
+        return in_markdown(voters_words(study.spec.voters)) if study.spec.voter else "simulated"
     return (
         "people, under the names they chose or the ids a recruiting service gave them: put others "
         "in their place before you publish this folder"

@@ -80,7 +80,7 @@ def _front_matter(data: StudyData) -> str:
         "size_categories": [_size(len(data.labels))],
         "tags": [
             *("image-reconstruction", "human-evaluation", "privacy", data.study.task.value),
-            *(["simulated"] if simulated else []),
+            *(["model-votes" if data.study.spec.voter else "simulated"] if simulated else []),
         ],
     }
     # JSON is YAML, and quotes what a study may be called; of halves of letters YAML knows nothing.

@@ -102,6 +102,7 @@ def _task_data(data: StudyData, stimulus: dict[Any, Any], shown: list[str]) -> d
         **{n: stimulus[n] for n in ("item", "kind", "model", "attack", "image_id", "class_name")},
         "study": data.study.name,
         "simulated": data.study.spec.simulated,
+        "voter": data.study.spec.voters,
     }
 
 

@@ -31,8 +31,8 @@ ABOUT = """
 majority recognised, `train_with_ori/-<id>/` those that it did not. In
 `<id>_<label>_rec_<k>_<m>.png`, `k` is how many of the counted votes did not recognise it, `m` the
 line of its model in `folder_names.txt`; `<label>` is the line of its class in `class_names.txt`,
-counted from 0. `ids.csv` says which image has which id, and whether the votes are simulated.
-{undecided} reconstructions without a majority are left out.
+counted from 0. `ids.csv` says which image has which id, whether the votes are simulated, and who
+votes. {undecided} reconstructions without a majority are left out.
 """
 
 
@@ -50,7 +50,9 @@ def write_train_with_ori(data: StudyData, folder: Path) -> str:
     _write_lines(folder / CLASSES, classes)
     ids = _ids(decided["image_id"])
     about_ids = {"id": list(ids.values()), "image_id": list(ids)}
-    marked = pd.DataFrame(about_ids, dtype="str").assign(simulated=data.study.spec.simulated)
+    spec = data.study.spec
+    marked = pd.DataFrame(about_ids, dtype="str")
+    marked = marked.assign(simulated=spec.simulated, voter=spec.voters)
     write_csv(marked, folder / IDS)
     for row in decided.to_dict("records"):
         number = ids[row["image_id"]]

@@ -24,7 +24,7 @@ COLUMNS = {
     "model_negative": "negative_model",
     "item_positive": "positive_item",
     "item_negative": "negative_item",
-    "simulated": "simulated",
+    **{"simulated": "simulated", "voter": "voter"},
 }
 IMAGES = ("anchor", "positive", "negative")
 ABOUT = """

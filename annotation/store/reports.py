@@ -17,7 +17,7 @@ from sqlalchemy import (
     or_,
     select,
 )
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from annotation.design.candidates import CandidateList
 from annotation.domain import (
@@ -37,7 +37,7 @@ from annotation.store import catch_trials, tables, trials
 from annotation.store.catch_trials import Caught
 from annotation.store.events import VOTED
 from annotation.store.slots import has_held
-from annotation.store.studies import study_of
+from annotation.store.studies import DELETED, WRITTEN, settings_in, study_of
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
@@ -245,6 +245,31 @@ def item_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     return [{**row, **_constants(study)} for row in rows.mappings()]
 
 
+def studies_beside(tx: Session, study: Study) -> list[str]:
+    """Return the ids of studies with the same task on pictures of this one, the newest first.
+
+    Of one that a model answers those of people, else those that a model answers.
+    """
+    here, there = aliased(StimulusRow), aliased(StimulusRow)
+    same = select(here.id).where(
+        here.study_id == study.id,
+        there.study_id == StudyRow.id,
+        here.sha256 == there.sha256,
+        here.kind == StimulusKind.RECONSTRUCTION,
+        there.kind == StimulusKind.RECONSTRUCTION,
+    )
+    others = select(StudyRow.id, StudyRow.simulated, WRITTEN).where(
+        StudyRow.task == study.task, StudyRow.id != study.id, StudyRow.dataset == study.dataset,
+        StudyRow.status != DELETED, same.exists(),
+    )  # fmt: skip
+    found = tx.execute(others.order_by(StudyRow.created.desc(), StudyRow.id)).all()
+    return [
+        name
+        for name, simulated, written in found
+        if (not simulated if study.spec.voter else bool(settings_in(written, name).voter))
+    ]
+
+
 def some_pictures(tx: Session, study_id: str, n: int) -> list[str]:
     """SHA-256s of up to `n` reconstructions of a study, the same every time (ids are random)."""
     query = (
@@ -358,6 +383,7 @@ def _constants(study: Study) -> dict[str, Any]:
         "study": study.name,
         "task": study.task.value,
         "dataset": study.dataset,
+        "voter": study.spec.voters,
         "votes_per_item": study.spec.votes_per_item,
         "headline": study.spec.headline.value,
     }

@@ -190,7 +190,7 @@ def _stimuli(
 
 def _answers(plan: StudyPlan, item: PlannedItem) -> dict[str, str] | None:
     """Return what each simulated annotator answers of an item; None where they are not asked."""
-    if not plan.spec.simulated or not item.shown.jury:
+    if not plan.spec.simulated or plan.spec.voter or not item.shown.jury:
         return None
     return jury.answers(item.shown.jury, plan.candidates[list_key(plan.spec, item)].classes)
 

@@ -546,13 +546,14 @@ def _unusable_names(folder: SetFolder) -> Iterator[str]:
 _SIMULATED = ", ".join(name for name, kind in KINDS.items() if kind.simulated)
 _NOT_SIMULATED = (
     "Simulated annotators cannot answer this task: they are networks that name what a picture "
-    f"shows and can say nothing else. Take one that they can (--task {_SIMULATED}), or let people "
-    "answer (without --simulated)."
+    f"shows and can say nothing else. Take one that they can (--task {_SIMULATED}), let people "
+    "answer (without --simulated), or a vision-language model (--voter NAME)."
 )
 
 
 def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
-    if spec.simulated and not spec.kind.simulated:
+    of_jury = spec.simulated and not spec.voter
+    if of_jury and not spec.kind.simulated:
         return [_NOT_SIMULATED]
     problems = problems_of(spec)
     problems += [
@@ -565,7 +566,7 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
             *_alike(spec, folder.classes),
         )
     ]
-    return problems + (_without_jury(spec, folders) if spec.simulated else [])
+    return problems + (_without_jury(spec, folders) if of_jury else [])
 
 
 def _without_jury(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:

@@ -114,7 +114,7 @@ def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd
         _with_paths(items, ITEM_COLUMNS, images).astype("str"),
         votes,
         votes_per_item=study.spec.votes_per_item,
-        simulated=study.spec.simulated,
+        voter=study.spec.voters,
     )
     tests = [study.target(model) for model in labels["model"]]
     for name in TARGET_COLUMNS:

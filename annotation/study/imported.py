@@ -15,6 +15,7 @@ from annotation.tasks import KINDS
 from annotation.votes.aggregate import scale_of
 from semsim.base.errors import DataError
 from semsim.base.sets.imports import import_names, imported_votes
+from semsim.base.words import MODEL
 
 PREFIX = "import:"  # of the ids of such studies
 
@@ -116,4 +117,6 @@ def _spec_of(brought: Brought) -> StudySpec:
         settings |= {"task": Task("rating"), **levels}
     if settings.get("label_originals"):
         settings["headline"] = HeadlineRule.AS_ORIGINAL_NAMED
+    told = str(votes["voter"].iloc[0]) if len(votes) and "voter" in votes else ""
+    settings["voter"] = told.removeprefix(MODEL) if told.startswith(MODEL) else ""
     return _Collected(name=brought.name, simulated=bool(votes["simulated"].any()), **settings)

@@ -42,6 +42,11 @@ def _refuse(study: Study) -> None:
             f"Study {study.name!r} is answered by people; simulated answers go only into a study "
             "created as simulated."
         )
+    if study.spec.voter:
+        raise StudyError(
+            f"Study {study.name!r} is answered by the model {study.spec.voter}, not by the jury: "
+            "add --with vlm."
+        )
 
 
 def _answer_all(store: Store, study: Study, name: str, answers: Mapping[str, str]) -> None:

@@ -82,7 +82,8 @@ def _steps(context: StudyContext, lab: Lab, study: Study | None) -> Sequence[Ste
     done, stands = 0, "no study yet"
     if study is not None:
         progress = labelling.progress(context.store, study.id)
-        done, by = progress.votes_done, "simulated " if study.spec.simulated else ""
+        done, spec = progress.votes_done, study.spec
+        by = "model " if spec.voter else "simulated " if spec.simulated else ""
         stands = f"{done:,} of {progress.votes_wanted:,} {by}votes"
     runs = {live.address.rsplit("/", 1)[-1]: live for live in reversed(lab.running())}
     return (

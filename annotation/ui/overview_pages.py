@@ -1,7 +1,7 @@
 """The overview of the study in hand: its link, how far it is, and what can be done to it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from annotation.study.study_file import written
 from annotation.tasks.wording import USUAL
 from annotation.texts import counted
 from annotation.ui import StudyContext, study_view
+from annotation.ui.model_runs import FIELDS, ModelRuns
 from annotation.ui.new_pages import file_of
 from annotation.web.api import routes
 from annotation.web.downloads import file_name
@@ -46,6 +47,8 @@ def router(context: StudyContext, account: Callable[[Request], str | None]) -> A
             f"{one}/rename": made.rename,
             f"{one}/delete": made.delete,
             f"{one}/amend": made.amend,
+            f"{one}/model": made.model,
+            f"{one}/cancel": made.cancel,
         },
     )
 
@@ -54,6 +57,7 @@ def router(context: StudyContext, account: Callable[[Request], str | None]) -> A
 class _Overview:
     context: StudyContext
     account: Callable[[Request], str | None]
+    runs: ModelRuns = field(default_factory=ModelRuns)
 
     def page(self, request: Request) -> Response:
         store, chosen = self.context.store, self.context.in_hand(request)
@@ -112,6 +116,15 @@ class _Overview:
         made = protocols.amend(self._store(request), study, changes, why)
         return {"version": made.version}
 
+    def model(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
+        found = labelling.get_study(self.context.store, study)
+        self.runs.begin(self._store(request), found, self.context.images, asked)
+        return {}
+
+    def cancel(self, study: str) -> dict[str, Any]:
+        self.runs.cancel(study)
+        return {}
+
     def _store(self, request: Request) -> Store:
         return self.context.store.by(self.account(request))
 
@@ -125,7 +138,10 @@ class _Overview:
             link=f"{request.base_url}join/{study.token}",
             link_note=study_view.link_note(study),
             coverage=coverage(progress),
-            people=study_view.people_table(progress.annotators, datetime.now(UTC)),
+            people=study_view.people_table(progress.annotators, datetime.now(UTC), study.spec.mark),
+            fields=FIELDS,
+            told=self.runs.told(study.id),
+            goes_on=self.runs.goes_on(study.id),
             exports=study_view.exports_of(study.id),
         )
 
@@ -135,7 +151,9 @@ def lead(study: Study, progress: StudyProgress, now: datetime) -> str:
     done, wanted = progress.votes_done, progress.votes_wanted
     if not progress.annotators:
         return f"Nobody has joined yet; {counted(wanted, 'vote')} are wanted."
-    words = ("simulated annotator",) if study.spec.simulated else ("person", "people")
+    who = f"draw{{}} of {study.spec.voter}" if study.spec.voter else "simulated annotator{}"
+    programs = who.format(""), who.format("s")
+    words = programs if study.spec.simulated else ("person", "people")
     voted = sum(one.done > 0 for one in progress.annotators)
     joined = len(progress.annotators)
     people = counted(voted, *words) + (f" ({joined:,} have joined)" if joined > voted else "")

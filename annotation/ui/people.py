@@ -186,8 +186,10 @@ def lead(study: Study, people: Sequence[AnnotatorRow]) -> str:
     if not people:
         return ""
     votes, done = sum(one.done for one in people), sum(one.step is Step.DONE for one in people)
-    who = "simulated annotator" if study.spec.simulated else "annotator"
-    said = f"{counted(len(people), who)}, {counted(votes, 'vote')}"
+    by_programs = "draw of the model" if study.spec.voter else "simulated annotator"
+    who = by_programs if study.spec.simulated else "annotator"
+    several = who.replace("draw", "draws") if study.spec.voter else f"{who}s"
+    said = f"{counted(len(people), who, several)}, {counted(votes, 'vote')}"
     said += f", {done:,} done" if done else ""
     warned = sum(one.warned for one in people)
     failing = f" {warned:,} of them failed catch trials and should be looked at." if warned else ""

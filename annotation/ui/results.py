@@ -16,7 +16,7 @@ from annotation.spec import HeadlineRule
 from annotation.study import imported
 from annotation.study.imported import PREFIX
 from annotation.texts import agreeing, counted
-from annotation.ui import StudyContext, results_view
+from annotation.ui import StudyContext, results_beside, results_view
 from annotation.ui.results_data import CLEAR, Results, ResultsCache
 from annotation.ui.results_view import (
     DASH,
@@ -43,7 +43,7 @@ from annotation.web.templates import fill, page
 from semsim.base.errors import SemsimError
 from semsim.base.stats.intervals import RULE, too_few
 from semsim.base.stats.standstill import BANDS, STEP, Standstill, evidence
-from semsim.base.words import first_of
+from semsim.base.words import capital, first_of, voters_words
 
 MOST_LISTED = 12
 _REPEATED = {Coding.ANSWER.value: "answers", Coding.RECOGNISED.value: "recognised or not"}
@@ -291,7 +291,7 @@ def answer(results: Results) -> str:
     if not results.n_decided:
         return ""
     running = results.n_full < results.study.n_reconstructions
-    who = f"So far {voters(results)}" if running else voters(results).capitalize()
+    who = f"So far {voters(results)}" if running else capital(voters(results))
     kind = "decided one" if running else "reconstruction"
     found = (
         f"{who} recognised {results.n_recognised:,} of {counted(results.n_decided, kind)} "
@@ -426,7 +426,7 @@ def _rule_of(looks: int, watch: Standstill) -> str:
 
 def voters(results: Results) -> str:
     """Return the noun for those who answered, to use in a sentence."""
-    return "simulated annotators" if results.study.spec.simulated else "people"
+    return voters_words(results.study.spec.voters)
 
 
 def agreement_answer(results: Results) -> str:
@@ -573,7 +573,7 @@ def detection_answer(results: Results) -> str:
     leans = lean if low > 0 or high < 0 else "cannot be shown to lean towards either answer"
     tells = "tell" if row["d_prime_low"] > 0 else "cannot be shown to tell"
     return (
-        f"{voters(results).capitalize()} {tells} a match from a decoy: “same” said of "
+        f"{capital(voters(results))} {tells} a match from a decoy: “same” said of "
         f"{row['hits']:,} of "
         f"{row['n_matched']:,} matches and of {row['false_alarms']:,} of {row['n_decoys']:,} "
         f"decoys, d′ = {number(row['d_prime'], row['d_prime_low'], row['d_prime_high'])}; they "
@@ -601,6 +601,7 @@ TABS = {
     "checks": Tab(title="Checks", lead=checks_answer, body=checks),
     "detection": Tab(title="Signal detection", lead=detection_answer, body=detection_tab),
 }
+BESIDE, BESIDE_TITLE = "beside", "Model and people"  # a tab of two studies
 
 
 PAGE = "/studio/results"
@@ -615,7 +616,7 @@ def router(context: StudyContext) -> APIRouter:
     cache = ResultsCache(context.store, context.imports)
 
     def show(request: Request, tab: str = "share") -> Response:
-        tab = tab if tab in TABS else "share"
+        tab = tab if tab in (*TABS, BESIDE) else "share"
         chosen, imports = request.query_params.get("study", ""), imported.choices(context.imports)
         if not chosen.startswith(imported.PREFIX):
             chosen = context.in_hand(request) or next(iter(imports), "")
@@ -626,13 +627,18 @@ def router(context: StudyContext) -> APIRouter:
         except SemsimError as error:
             return _page(study=None, tab=tab, problem=str(error))
         others = {key: one for key, one in imports.items() if key != chosen}
-        lead, body = shown(results, tab)
+        apart = results_beside.found(cache, results) if tab == BESIDE else None
+        lead, body = apart.shown() if apart else shown(results, tab)
         told = {"facts": results_view.facts(results), "lead": lead, "body": body}
         files = list(results_view.tables(results)) if results.n_votes else []
+        files += [BESIDE] if apart and apart.pairs else []
         return _page(study=results.study, tab=tab, files=files, imports=others, **told)
 
     def table(study_id: str, name: str) -> Response:
-        found = results_view.tables(cache.get(study_id))
+        results = cache.get(study_id)
+        found = results_view.tables(results)
+        if name == BESIDE:
+            found[name] = results_beside.found(cache, results).table
         if name not in found:
             raise NotFoundError(f"There is no table {name!r}. Known: {', '.join(found)}.")
         headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
@@ -643,5 +649,5 @@ def router(context: StudyContext) -> APIRouter:
 
 def _page(**values: Any) -> Response:
     usual = dict.fromkeys(("problem", "facts", "lead", "body", "files", "imports"), "")
-    tabs = [(key, tab.title) for key, tab in TABS.items()]
+    tabs = [*((key, tab.title) for key, tab in TABS.items()), (BESIDE, BESIDE_TITLE)]
     return page("results.html", tabs=tabs, **{**usual, **values})

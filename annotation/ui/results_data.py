@@ -17,8 +17,8 @@ from annotation.design.list_facts import ListFacts
 from annotation.domain import Study
 from annotation.store import Store
 from annotation.study import imported
-from annotation.study.exports import read_collected
-from annotation.study.labelling import events_so_far, get_study
+from annotation.study.exports import read_collected, read_items
+from annotation.study.labelling import events_so_far, get_study, studies_beside
 from annotation.votes.aggregate import ballots_of, summary_table
 from annotation.votes.agreement import Coding, agreement_table, codings_of, pair_table, pairs_of
 from annotation.votes.annotators import (
@@ -29,6 +29,7 @@ from annotation.votes.annotators import (
     repeat_table,
     with_trials,
 )
+from annotation.votes.beside import PICTURE, together
 from annotation.votes.rates import (
     DETECTION_KINDS,
     confusion_table,
@@ -259,6 +260,26 @@ class ResultsCache:
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
             return self._known[study_id][1]
+
+    def beside(self, results: Results) -> list[tuple[Results, pd.DataFrame]]:
+        """The studies that people answered, or a model did, beside one of the other kind.
+
+        Returns:
+            The results of each, and `votes.beside.together` of both.
+        """
+        if results.study.id.startswith(imported.PREFIX):  # its pictures have no checksums
+            return []
+        of_model, own = bool(results.study.spec.voter), self._said(results)
+        others = [self.get(one) for one in studies_beside(self._store, results.study)]
+        both = [(other, self._said(other)) for other in others]
+        pairs = [(other, (said, own) if of_model else (own, said)) for other, said in both]
+        return [(other, together(*sides)) for other, sides in pairs]
+
+    def _said(self, results: Results) -> pd.DataFrame:
+        """What its voters say of each picture, with the checksums of what it shows."""
+        shown = pd.DataFrame(read_items(self._store, results.study.id))
+        shown = shown.rename(columns={"shown": "reconstruction"})
+        return results.items.merge(shown[["item", *PICTURE]], on="item")
 
     def _of_study(self, study_id: str, seen: State, known: Results | None) -> tuple[State, Results]:
         now = events_so_far(self._store, study_id)

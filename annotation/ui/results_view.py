@@ -297,7 +297,8 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
     if results.detection is not None:
         found["signal-detection"] = results.detection
     if results.study.spec.simulated:
-        return {name: table.assign(simulated=True) for name, table in found.items()}
+        who = results.study.spec.voters
+        return {n: table.assign(simulated=True, voter=who) for n, table in found.items()}
     return found
 
 

@@ -11,6 +11,7 @@ from annotation.web.downloads import DOWNLOADS
 from annotation.web.guard import framers
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill
+from semsim.base.words import voters_words
 
 
 def facts(study: Study) -> list[str]:
@@ -40,9 +41,9 @@ def facts(study: Study) -> list[str]:
     return found
 
 
-def people_table(people: Sequence[AnnotatorRow], now: datetime) -> str:
-    """Return the table of each annotator's progress."""
-    return fill("study_people.html", people=people, when=when, now=now)
+def people_table(people: Sequence[AnnotatorRow], now: datetime, mark: str = "simulated") -> str:
+    """Return the table of each annotator's progress; programs among them have the `mark`."""
+    return fill("study_people.html", people=people, when=when, now=now, mark=mark)
 
 
 def when(then: datetime, now: datetime) -> str:
@@ -89,7 +90,8 @@ def duration(seconds: float) -> str:
 def link_note(study: Study) -> str:
     """Return what the researcher should know about the study's link."""
     if study.spec.simulated:
-        return "People cannot join: this study is answered by simulated annotators."
+        who = voters_words(study.spec.voters)
+        return f"People cannot join: this study is answered by {who}."
     protected = " and the password" if study.protected else ""
     notes = {
         StudyStatus.RUNNING: f"Whoever has the link{protected} can take part.",

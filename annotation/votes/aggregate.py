@@ -12,6 +12,7 @@ from semsim.base.columns import AS_NAMED, ITEM_COLUMNS, LABEL_COLUMNS, ORIGINAL_
 from semsim.base.stats.intervals import FEWEST, left_out, too_few
 from semsim.base.stats.resampling import draw_originals
 from semsim.base.stats.votes import at_threshold, majority, votes_needed
+from semsim.base.words import PEOPLE
 
 ORIGINAL = ["dataset", "image_id"]  # columns that name an original
 _BY_CLASS = ("original", "practice", "catch")  # kinds that no name of an original can judge
@@ -129,13 +130,16 @@ def verdict(votes: pd.DataFrame, item: np.ndarray, counted: pd.DataFrame, k: int
 
 
 def labels(
-    items: pd.DataFrame, votes: pd.DataFrame, *, votes_per_item: int, simulated: bool
+    items: pd.DataFrame, votes: pd.DataFrame, *, votes_per_item: int, voter: str = PEOPLE
 ) -> pd.DataFrame:
     """One row a reconstruction with the columns `LABEL_COLUMNS`.
 
     `items` has `ITEM_COLUMNS` and no decoys; `votes` has item, status and recognised. Only counted
     votes are used. What recognised the image is as in `counts`; `recognisable` is the `verdict`.
     Ratings have one column more, `mean_rating`.
+
+    Args:
+        voter: Who votes in the study, as `words.voters_of` has it.
     """
     counted = votes[votes["status"] == "counted"]
     table = items[list(ITEM_COLUMNS)].reset_index(drop=True)
@@ -144,7 +148,7 @@ def labels(
     table = table.join(counts(counted, place, len(table)))
     table["recognisable"] = verdict(counted, place, table, votes_per_item)
     table["votes_per_item"] = votes_per_item
-    table["simulated"] = simulated
+    table["simulated"], table["voter"] = voter != PEOPLE, pd.Series(voter, table.index, "str")
     if scale_of(votes) is None:
         return table[list(LABEL_COLUMNS)]
     voted = table["n_votes"].where(table["n_votes"] > 0, np.nan)

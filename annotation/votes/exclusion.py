@@ -85,7 +85,7 @@ def _labels(labels: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
     per_item = int(labels["votes_per_item"].iloc[0]) if len(labels) else 1
     if aggregate.goes_by_names(votes):  # names that may depend on who is gone
         votes = aggregate.with_original_answers(votes, per_item)
-    return aggregate.labels(labels, votes, votes_per_item=per_item, simulated=False)
+    return aggregate.labels(labels, votes, votes_per_item=per_item)
 
 
 def _n_short(votes: pd.DataFrame, gone: pd.Series) -> int:

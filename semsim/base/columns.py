@@ -18,6 +18,7 @@ VOTE_COLUMNS: Mapping[str, str] = {
     "protocol": "int64",  # version of the settings the item was shown under
     "vote_id": "str",
     "simulated": "bool",
+    "voter": "str",  # who votes in the study, as `words.voters_of` has it
     "votes_per_item": "int64",
     "headline": "str",
     "judges": "str",  # SHA-256 of the weights that ranked the words of the lists, with spaces
@@ -35,6 +36,7 @@ ITEM_COLUMNS = (
 LABEL_COLUMNS = (
     *ITEM_COLUMNS,
     *("n_votes", "n_recognised", "mean_response", "recognisable", "votes_per_item", "simulated"),
+    "voter",
 )
 # Further ones, as the arguments of `words.target_words`: how good the attacked model was on its
 # test split, where it is known, and the ε and δ of its training; a δ without an ε says it is ∞.

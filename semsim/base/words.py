@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+PEOPLE, JURY, MODEL = "people", "jury", "model:"  # the column voter; a model's name comes behind
 _SIGNS = {letter: f"\\{letter}" for letter in "\\|*_`[]<>#"}
 
 
@@ -17,9 +18,32 @@ def counted(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {agreeing(n, one, many or one + 's')}"
 
 
+def capital(text: str) -> str:
+    """Return `text` as a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
 def listed(names: Sequence[str]) -> str:
     """Names one after another: "a", "a and b", "a, b and c"; at least one."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def voters_of(simulated: bool, model: str = "") -> str:
+    """Return who votes in a study, as the column `voter` of tables has it.
+
+    Args:
+        simulated: Whether programs vote.
+        model: Name of the vision-language model that does; empty for the jury.
+    """
+    return (f"{MODEL}{model}" if model else JURY) if simulated else PEOPLE
+
+
+def voters_words(voter: str) -> str:
+    """Return the noun for voters, by `voters_of`; it names no people where programs voted."""
+    model = voter.removeprefix(MODEL)
+    if model != voter:
+        return f"model annotators ({model})"
+    return PEOPLE if voter == PEOPLE else "simulated annotators"
 
 
 def first_of(

@@ -116,7 +116,8 @@ def compare(
     if out is not None:
         check_folder(out)
     found = judge(request)
-    table = found.agreement.assign(simulated=found.analysis.evidence.simulated)
+    evidence = found.analysis.evidence
+    table = found.agreement.assign(simulated=evidence.simulated, voters=evidence.voters)
     beside = found.order.drop(columns=["title", "mark"])
     table = table.merge(beside, on="metric", suffixes=("", "_of_order"))
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]

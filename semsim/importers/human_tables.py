@@ -19,7 +19,7 @@ from semsim.base.columns import (
 from semsim.base.errors import SettingsError
 from semsim.base.stats.evidence import GIVEN, GIVEN_ERROR, Evidence, gather
 from semsim.base.stats.verdict import recognised_by, rules_of, verdict
-from semsim.base.words import counted
+from semsim.base.words import counted, voters_of
 from semsim.importers.import_plan import Findings, HumanTables
 from semsim.importers.vote_rows import DIFFERENT, SAME, Sieve, is_counted
 
@@ -41,12 +41,14 @@ def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.Da
     key = table[[*IMAGE_KEY, "annotator"]].astype(str)
     table["study"] = name
     table["votes_per_item"], table["headline"] = k, headline
+    by_programs = pd.Series(table.get("simulated", False), table.index).fillna(False).astype(bool)
     known = {
         "task": "pair" if answers and answers <= {SAME, DIFFERENT} else "recognition",
         "item": _key_in_words(key),
         "kind": "reconstruction",
         "status": "counted",
         "simulated": False,
+        "voter": by_programs.map(voters_of),
         "vote_id": _vote_ids(key, name),
         "protocol": 1,
         **dict.fromkeys(("class_name", "expected", "answer", "reason", "display"), ""),
@@ -140,6 +142,7 @@ def _label_table(
         recognisable=pd.Series(human > 0.5, dtype="boolean").mask(in_two_minds),
         votes_per_item=evidence.votes_per_item,
         simulated=evidence.simulated,
+        voter=evidence.voter,
         headline=headline,
         **_given(evidence),
         **{GIVEN_ERROR + label: values for label, values in evidence.given_errors.items()},

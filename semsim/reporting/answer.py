@@ -10,7 +10,6 @@ from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.pairwise_accuracy import LEVEL
 from semsim.base.words import counted, first_of, listed
 from semsim.metrics import MetricSpec
-from semsim.reporting.gallery import voters
 from semsim.reporting.notation import interval, number, p_value, reason
 
 _ZERO = 1e-9  # accuracies that differ by less are equal
@@ -44,8 +43,7 @@ def answer_of(analysis: Analysis) -> Answer:
     Neither is a metric with a mark: it is named beside, with what its mark says.
     """
     table = analysis.candidates.dropna(subset=["rho"])
-    simulated = analysis.evidence.simulated
-    beside = [*_who_voted(simulated), *_behind(analysis), *_ceiling_unknown(analysis)]
+    beside = [*_who_voted(analysis), *_behind(analysis), *_ceiling_unknown(analysis)]
     beside += [*_verdict(analysis, table), *_within_originals(analysis)]
     if table.empty:
         return Answer(lead=(_nothing(analysis),), beside=tuple(beside))
@@ -61,8 +59,11 @@ def remarks_of(analysis: Analysis, spec: MetricSpec) -> list[str]:
     return [note.removeprefix(start) for note in analysis.notes if note.startswith(start)]
 
 
-def _who_voted(simulated: bool) -> list[str]:
-    return ["A program voted in this study: nothing here is about people."] if simulated else []
+def _who_voted(analysis: Analysis) -> list[str]:
+    evidence = analysis.evidence
+    who = f"The model {evidence.model}" if evidence.model else "A program"
+    said = f"{who} voted in this study: nothing here is about people."
+    return [said] if evidence.simulated else []
 
 
 def _behind(analysis: Analysis) -> list[str]:
@@ -95,7 +96,7 @@ def _nothing(analysis: Analysis) -> Said:
 
 
 def _agrees_best(top: pd.DataFrame, n_metrics: int, analysis: Analysis) -> list[Said]:
-    row, people = top.iloc[0], voters(analysis.evidence.simulated)
+    row, people = top.iloc[0], analysis.evidence.voters
     models, rho = counted(int(row["n"]), "model"), number(row["rho"], 2)
     if row["rho"] <= 0:
         return [

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.storage.optional import matplotlib
+from semsim.base.words import capital
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,21 +75,25 @@ class Drawn:
         return self.paint(self.frame, width_mm)
 
 
-def marked_as_simulated(drawn: Drawn) -> Drawn:
+def marked_as_simulated(drawn: Drawn, mark: str = "simulated votes") -> Drawn:
     """The figure marked as of simulated votes: in its title, its picture and its table.
 
     The frame has the column `SIMULATED`, last unless it had it before.
+
+    Args:
+        drawn: The figure.
+        mark: Words for its votes, as `Evidence.mark`.
     """
 
     def paint(frame: pd.DataFrame, width: float) -> "Figure":
         figure = drawn.paint(frame[drawn.frame.columns], width)
         _leave_free(figure, _MARK)
-        mark: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": SMALL, "color": INK}
-        figure.text(0.995, 0.995, "Simulated votes", **mark)
+        how: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": SMALL, "color": INK}
+        figure.text(0.995, 0.995, capital(mark), **how)
         return figure
 
     frame = drawn.frame.assign(**{SIMULATED: True})
-    return replace(drawn, title=f"{drawn.title} (simulated votes)", frame=frame, paint=paint)
+    return replace(drawn, title=f"{drawn.title} ({mark})", frame=frame, paint=paint)
 
 
 def _leave_free(figure: "Figure", top_mm: float) -> None:

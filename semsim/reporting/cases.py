@@ -14,7 +14,7 @@ from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.verdict import recognised_by, vote_counts
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
-from semsim.reporting.gallery import Entry, four_cases, voters, way_words
+from semsim.reporting.gallery import Entry, four_cases, way_words
 from semsim.reporting.model_figures import closer
 from semsim.reporting.notation import number
 
@@ -42,7 +42,7 @@ def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpe
         raise DataError(
             f"No reconstruction has both votes and a value of {spec.title}, and two sides to show."
         )
-    people = voters(True) if analysis.evidence.simulated else "annotators"
+    people = analysis.evidence.voters if analysis.evidence.simulated else "annotators"
     return Drawn(
         title=f"Four cases: {people} and {spec.title}",
         caption=(
@@ -68,9 +68,10 @@ def _row(analysis: Analysis, way: str, entry: Entry, shown: Sequence[MetricSpec]
             )
     said = recognised_by(evidence, analysis.settings.headline)
     yes, votes = (int(counts[entry.row]) for counts in vote_counts(said))
-    who = " simulated" if evidence.simulated else ""
+    of_model = f" ({evidence.model})" if evidence.model else " simulated"
+    who = of_model if evidence.simulated else ""
     return {
-        "way": way_words(way, shown[0].title, simulated=evidence.simulated),
+        "way": way_words(way, shown[0].title, voters=evidence.voters),
         "image_id": entry.image_id,
         "model": entry.label.partition(" · ")[0].replace("/", " / "),
         "target": entry.target,

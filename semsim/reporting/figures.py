@@ -193,8 +193,8 @@ def figure(analysis: Analysis, name: str, metric: str | None = None) -> Drawn:
     Of simulated votes it is marked as such. Raises `UnknownNameError` for a figure, or a metric,
     that there is not.
     """
-    found = _found(analysis, name, metric)
-    return marked_as_simulated(found) if analysis.evidence.simulated else found
+    found, mark = _found(analysis, name, metric), analysis.evidence.mark
+    return marked_as_simulated(found, mark) if mark else found
 
 
 def _found(analysis: Analysis, name: str, metric: str | None) -> Drawn:

@@ -17,14 +17,9 @@ _ROUNDING = 1e-9  # of a mean rating, in [0, 1]
 METRIC_ONLY, PEOPLE_ONLY = "the metric alone says it leaks", "people alone recognise it"
 
 
-def voters(simulated: bool) -> str:
-    """Return the noun for the voters of a study; it names no people where programs voted."""
-    return "simulated annotators" if simulated else "people"
-
-
-def way_words(way: str, metric: str, *, simulated: bool) -> str:
+def way_words(way: str, metric: str, *, voters: str) -> str:
     """One of the four ways with the title of the `metric`, and no word of people who never saw."""
-    return way.replace("people", voters(simulated)).replace("the metric", metric)
+    return way.replace("people", voters).replace("the metric", metric)
 
 
 @dataclass(frozen=True, kw_only=True)

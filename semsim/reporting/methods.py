@@ -13,16 +13,17 @@ from semsim.base.errors import UnknownNameError
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.stats.agreement import EXACT_UP_TO
 from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.evidence import Evidence
 from semsim.base.stats.intervals import FEWEST, RULE
 from semsim.base.stats.resampling import FEWEST_BOOTSTRAPPED
 from semsim.base.stats.verdict import rules_of_votes, title_of
-from semsim.base.words import counted
+from semsim.base.words import capital, counted
 from semsim.metrics import find_metric
 from semsim.metrics.base import settings_of
 from semsim.reporting.tables import Table
 from semsim.reporting.writing import TEMPLATES
 
-SIMULATED = "Simulated votes: not human data. The numbers below say nothing about people."
+_BY_PROGRAMS = "{}: not human data. The numbers below say nothing about people."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +49,15 @@ def analysis_versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
+def by_programs(evidence: Evidence) -> str:
+    """Return the warning that programs voted; "" where people did."""
+    mark = evidence.mark
+    return _BY_PROGRAMS.format(capital(mark)) if mark else ""
+
+
 def warnings(analysis: Analysis, origin: Origin) -> list[str]:
     """Return the warnings that a reader must know before any number, the worst first."""
-    said = [SIMULATED] if analysis.evidence.simulated else []
+    said = [by_programs(analysis.evidence)] if analysis.evidence.simulated else []
     headline = analysis.settings.headline
     if origin.protocol is not None and origin.protocol != headline:
         said.append(
@@ -63,11 +70,11 @@ def warnings(analysis: Analysis, origin: Origin) -> list[str]:
 def facts(analysis: Analysis) -> dict[str, str]:
     """The study in numbers, by what they count."""
     evidence = analysis.evidence
-    images, sizes = evidence.images, _sizes(analysis)
+    images, sizes, by = evidence.images, _sizes(analysis), evidence.model or "simulated"
     given = ", ".join(evidence.given) or "none"
     return {
         "Study": evidence.name,
-        "Votes by": "programs (simulated)" if evidence.simulated else "people",
+        "Votes by": f"programs ({by})" if evidence.simulated else "people",
         "Reconstructions": str(sizes["reconstruction"]),
         "Originals": str(sizes["original"]),
         "Models": str(sizes["model"]),

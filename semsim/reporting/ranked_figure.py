@@ -18,9 +18,9 @@ from semsim.base.metric_spec import MetricSpec
 from semsim.base.picture_files import read_pixels
 from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.verdict import response_by, verdict
+from semsim.base.words import capital
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
-from semsim.reporting.gallery import voters
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import number
 
@@ -54,7 +54,7 @@ def ranked(analysis: Analysis, spec: MetricSpec, originals: int = ORIGINALS) -> 
     frame = frame.assign(line=frame["original"].map(order)).sort_values(
         ["line", "place"], kind="stable", ignore_index=True
     )
-    who = voters(analysis.evidence.simulated).capitalize()
+    who = capital(analysis.evidence.voters)
     return Drawn(
         title=f"Reconstructions of an original, by {spec.title}",
         caption=(

@@ -15,12 +15,13 @@ from semsim.base.picture_files import opened_picture, upright
 from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.evidence import Ratings
 from semsim.base.storage.places import files_of
+from semsim.base.words import capital
 from semsim.images import png_of
 from semsim.reporting import methods
 from semsim.reporting.answer import answer_of
 from semsim.reporting.export import svg
 from semsim.reporting.figures import by_agreement, figure
-from semsim.reporting.gallery import gallery, voters
+from semsim.reporting.gallery import gallery
 from semsim.reporting.glossary import glossary
 from semsim.reporting.methods import Origin
 from semsim.reporting.model_figures import closer, heading
@@ -56,13 +57,13 @@ def report_html(analysis: Analysis, origin: Origin | None = None) -> str:
     """
     origin = origin or Origin()
     evidence, specs = analysis.evidence, by_agreement(analysis)
-    mark = "Simulated votes! " if evidence.simulated else ""
+    mark = f"{capital(evidence.mark)}! " if evidence.simulated else ""
     record = json.dumps(settings_record(analysis, origin), indent=1, ensure_ascii=False)
     judged = [spec for spec in specs if spec.name in evidence.scores]
     content = {
         "title": f"{mark}Which metric agrees with people? {evidence.name}",
         "style": _STYLE.read_text(encoding="utf-8"),
-        "simulated": methods.SIMULATED,
+        "simulated": methods.by_programs(evidence),
         "warnings": methods.warnings(analysis, origin),
         "answer": answer_of(analysis),
         "facts": methods.facts(analysis),
@@ -77,7 +78,7 @@ def report_html(analysis: Analysis, origin: Origin | None = None) -> str:
         "weights": origin.weights,
         "words": {term: glossary()[term] for term in TERMS},
         "record": record,
-        "voters": voters(evidence.simulated),
+        "voters": evidence.voters,
     }
     tools = {
         **{"svg": svg, "html": html, "heading": heading, "number": number, "embedded": _embedded},
@@ -175,7 +176,7 @@ def _plane(analysis: Analysis, spec: MetricSpec) -> str:
     values = models.get(spec.name, pd.Series(np.nan, index=models.index))
     pairs = zip(values.astype(float), models["human"].astype(float), strict=True)
     points = [Point(x=x, y=y) for x, y in pairs]
-    people = f"{voters(analysis.evidence.simulated)} recognise"
+    people = f"{analysis.evidence.voters} recognise"
     return plane(points, heading(spec), people, f"Models by {spec.title}", live=False)
 
 
@@ -209,6 +210,7 @@ def settings_record(analysis: Analysis, origin: Origin) -> dict[str, object]:
     return {
         "study": analysis.evidence.name,
         "simulated": analysis.evidence.simulated,
+        "voters": analysis.evidence.voters,
         "analysis": asdict(analysis.settings),
         "protocol_headline": origin.protocol,
         "metrics": [asdict(spec) for spec in analysis.specs],

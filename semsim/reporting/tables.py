@@ -12,6 +12,7 @@ from semsim.base.stats.intervals import RULE
 from semsim.base.stats.pairwise_accuracy import LEVEL
 from semsim.base.stats.roc import scale_differs, scale_note
 from semsim.base.stats.verdict import title_of
+from semsim.base.words import capital
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (
@@ -84,12 +85,14 @@ def _marked(made: Table, analyses: Sequence[Analysis]) -> Table:
 
     The column `SIMULATED` of the frame says it row by row.
     """
-    names = [one.evidence.name for one in analyses if one.evidence.simulated]
-    if not names:
+    marks = {one.evidence.name: one.evidence.mark for one in analyses if one.evidence.simulated}
+    if not marks:
         return made
-    said = f"Simulated votes, not human data: {', '.join(names)}. {made.caption}"
-    rows = made.frame["study"].isin(names) if len(analyses) > 1 else True
-    return replace(made, caption=said, frame=made.frame.assign(**{SIMULATED: rows}))
+    of = {mark: [name for name in marks if marks[name] == mark] for mark in marks.values()}
+    said = [f"{capital(mark)}, not human data: {', '.join(names)}." for mark, names in of.items()]
+    rows = made.frame["study"].isin(marks) if len(analyses) > 1 else True
+    frame = made.frame.assign(**{SIMULATED: rows})
+    return replace(made, caption=" ".join([*said, made.caption]), frame=frame)
 
 
 def _table1(analyses: Sequence[Analysis]) -> Table:

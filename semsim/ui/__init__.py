@@ -17,23 +17,27 @@ class StudyChoice:
     Attributes:
         simulated: Whether programs voted in it.
         headline: The human score its protocol fixed.
+        model: Name of the vision-language model that voted; empty where none did.
     """
 
     id: str
     name: str
     simulated: bool
     headline: str = "majority"
+    model: str = ""
 
     @classmethod
     def of(cls, study: Any) -> Self:
         """The choice of a `study`, which has an id, a name and its `spec`."""
-        return cls(study.id, study.name, study.spec.simulated, study.spec.headline.value)
+        spec = study.spec
+        return cls(study.id, study.name, spec.simulated, spec.headline.value, spec.voter)
 
     @property
     def label(self) -> str:
         """Its name in a list; that votes are simulated is said once."""
-        told = not self.simulated or "simulated" in self.name.lower()
-        return self.name if told else f"{self.name} (simulated)"
+        mark = f"votes of {self.model}" if self.model else "simulated"
+        told = not self.simulated or mark.lower() in self.name.lower()
+        return self.name if told else f"{self.name} ({mark})"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,6 @@ from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metr
 from semsim.metrics.provenance import original_keys
 from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, read_scores
 from semsim.reporting.figures import by_agreement
-from semsim.reporting.gallery import voters
 from semsim.reporting.methods import Origin
 from semsim.reporting.notation import number
 from semsim.ui import ScienceContext, StudyChoice
@@ -136,7 +135,7 @@ class Comparison:
     @property
     def voters(self) -> str:
         """Name by which sentences call the voters."""
-        return voters(self.study.simulated)
+        return self.analysis.evidence.voters
 
     @property
     def n_votes(self) -> int:

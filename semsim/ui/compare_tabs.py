@@ -18,7 +18,7 @@ from semsim.reporting import figures, tables
 from semsim.reporting.answer import answer_of, remarks_of
 from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries, judged_by_both
 from semsim.reporting.gallery import disagreements as differing
-from semsim.reporting.methods import SIMULATED, warnings
+from semsim.reporting.methods import by_programs, warnings
 from semsim.reporting.model_figures import agreement_words, closer, heading, heading_in_words
 from semsim.reporting.notation import number, rank_text, reason, target_text
 from semsim.reporting.ranked_figure import most_divided, ranked_rows
@@ -73,7 +73,8 @@ def answer(context: ScienceContext, comparison: Comparison, asked: Asked) -> str
     limit = _forest_ceiling(comparison, axis)
     found = answer_of(analysis)
     found = replace(found, beside=(*_of_which_originals(comparison), *found.beside))
-    notes = [text for text in warnings(analysis, comparison.origin) if text != SIMULATED]
+    said = by_programs(analysis.evidence)
+    notes = [text for text in warnings(analysis, comparison.origin) if text != said]
     name = "" if chosen is None else chosen.name
     return HTML.answer(
         found, notes, rows, limit, axis, asked, name, side(context, comparison, asked)

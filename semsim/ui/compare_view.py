@@ -114,11 +114,10 @@ def head(comparison: Comparison) -> str:
     fixed = title_of(evidence, protocol)
     departs = "" if view.rule == protocol else f"The protocol fixed '{fixed}' before any vote."
     chosen = (view.rule, view.reference, view.unseen_by or originals[0][0])
-    simulated = comparison.study.simulated
     offered = {*REFERENCES} if comparison.knows_attacked else {"clean", view.reference}
     against = [(name, words) for name, words in REFERENCES.items() if name in offered]
     study = comparison.study.id
-    return HTML.head(study, chosen, rules, against, originals, simulated, departs)
+    return HTML.head(study, chosen, rules, against, originals, evidence.mark, departs)
 
 
 def _originals(comparison: Comparison) -> list[tuple[str, str]]:

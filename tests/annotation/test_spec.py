@@ -18,6 +18,7 @@ KEPT = {
     "headline": "majority",
     "seed": 0,
     "simulated": False,
+    "voter": "",
     "lease_seconds": 600,
     "password": None,
     "min_rt_ms": 150,

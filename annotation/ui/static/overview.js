@@ -92,7 +92,13 @@ function begin(study) {
     location.assign(rooted('/studio/'));
   }
 
-  const acts = { rename, delete: remove };
+  async function cancel() {
+    await send('cancel', {});
+    tell('Cancelled: it ends after the answers under way.');
+    await refresh();
+  }
+
+  const acts = { rename, delete: remove, cancel };
   document.addEventListener('click', (event) => {
     const act = event.target.closest('[data-act]')?.dataset.act;
     if (act) attempt(() => (acts[act] ? acts[act]() : put(act)));
@@ -126,6 +132,15 @@ function begin(study) {
       const { version } = await send('amend', { setting, value: field ? valueOf(field) : '', why });
       tellNext(`Saved as version ${version}.`);
       location.reload();
+    });
+  });
+  document.addEventListener('submit', (event) => {
+    if (event.target.id !== 'model') return;
+    event.preventDefault();
+    attempt(async () => {
+      await send('model', Object.fromEntries(new FormData(event.target)));
+      tell('The model answers.');
+      await refresh();
     });
   });
   setInterval(() => !document.hidden && look(), LOOK);

@@ -22,7 +22,7 @@ from semsim.base.errors import DataError
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.stats.votes import SparseVotes
 from semsim.base.table_files import MISSING, check_columns, truth
-from semsim.base.words import agreeing, counted
+from semsim.base.words import MODEL, agreeing, counted, voters_of, voters_words
 
 GIVEN = "human:"  # begins the columns of labels that came with the data
 GIVEN_ERROR = "human_error:"  # begins the columns of their standard errors
@@ -59,6 +59,7 @@ class Evidence:
     Attributes:
         name: Of the study.
         simulated: Whether programs voted.
+        voter: Who voted, as `words.voters_of` has it; empty where only `simulated` is known.
         images: R rows, columns dataset, attack, model, image_id, class_name (strings) and, where
             images are at hand, original, reconstruction and attacked (paths); where the labels have
             them, `TARGET_COLUMNS`: the target's test accuracy, that of guessing, whether they are
@@ -96,11 +97,28 @@ class Evidence:
     as_named: SparseVotes | None = None
     given_errors: Mapping[str, np.ndarray] = field(default_factory=dict)
     people: SparseVotes | None = None
+    voter: str = ""
 
     @property
     def has_votes(self) -> bool:
         """True where single votes are known; a source may publish shares alone."""
         return len(self.recognised) > 0
+
+    @property
+    def voters(self) -> str:
+        """The noun for those who voted."""
+        return voters_words(self.voter or voters_of(self.simulated))
+
+    @property
+    def model(self) -> str:
+        """The vision-language model that voted; "" where none did."""
+        return self.voter.removeprefix(MODEL) if self.voter.startswith(MODEL) else ""
+
+    @property
+    def mark(self) -> str:
+        """Words for votes that are no people's; "" for those of people."""
+        of_programs = f"votes of the model {self.model}" if self.model else "simulated votes"
+        return of_programs if self.simulated else ""
 
     @property
     def response(self) -> SparseVotes:
@@ -158,9 +176,11 @@ def gather(
     of_images, of_sets, notes = _scored(scores, tuple(specs), images, places)
     tables = [table for table in (counted, known) if table is not None]
     k, supposed = _votes_per_item(tables, recognised)
+    simulated = any(bool(t["simulated"].any()) for t in tables if "simulated" in t)
     return Evidence(
         name=name if name is not None else str(stated(tables, "study", "study")),
-        simulated=any(bool(t["simulated"].any()) for t in tables if "simulated" in t),
+        simulated=simulated,
+        voter=str(stated(tables, "voter", voters_of(simulated))),
         images=images,
         annotators=annotators,
         recognised=recognised,

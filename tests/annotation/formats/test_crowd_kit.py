@@ -19,7 +19,7 @@ def rows_of(data, out):
 
 def test_the_long_table(data, out):
     rows = rows_of(data, out)
-    assert list(rows[0]) == ["worker", "task", "label", "kind", "simulated"]
+    assert list(rows[0]) == ["worker", "task", "label", "kind", "simulated", "voter"]
     assert len(rows) == 3 * 8
     expected = {(v.annotator, v.item, v.answer) for v in data.votes.itertuples()}
     assert {(row["worker"], row["task"], row["label"]) for row in rows} == expected
@@ -43,4 +43,5 @@ def test_decoys_can_be_told_apart(make_study, answer, out):
 
 
 def test_simulated_votes_are_marked(simulated, out):
-    assert {row["simulated"] for row in rows_of(simulated, out)} == {"True"}
+    rows = rows_of(simulated, out)
+    assert {(row["simulated"], row["voter"]) for row in rows} == {("True", "jury")}

@@ -32,11 +32,12 @@ def labels(rows):
                 "reconstruction": f"/{image}{model}.png",
                 "recognisable": verdict,
                 "simulated": False,
+                "voter": "people",
             }
             for image, model, verdict in rows
         ],
         columns=["study", "dataset", "image_id", "class_name", "original", "item", "model",
-                 "reconstruction", "recognisable", "simulated"],
+                 "reconstruction", "recognisable", "simulated", "voter"],
     )  # fmt: skip
     return table.astype({"recognisable": "boolean"})
 

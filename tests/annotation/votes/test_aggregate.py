@@ -38,7 +38,7 @@ def test_labels_are_those_counted_by_hand(answers, k):
         for name, of_item in zip(names, answers, strict=True)
         for answer in of_item
     ]
-    table = labels(items(names), votes(rows), votes_per_item=k, simulated=False)
+    table = labels(items(names), votes(rows), votes_per_item=k)
     for of_item, row in zip(answers, table.itertuples(), strict=True):
         assert (row.n_votes, row.n_recognised) == (len(of_item), sum(of_item))
         verdict = None if row.recognisable is pd.NA else bool(row.recognisable)
@@ -52,7 +52,7 @@ def test_labels_are_those_counted_by_hand(answers, k):
 def test_only_counted_votes_of_listed_items_matter():
     rows = [("a", "counted", True), ("a", "superseded", False), ("a", "surplus", False)]
     table = labels(items(["a"]), votes([*rows, ("decoy", "counted", True)]), votes_per_item=1,
-                   simulated=True)  # fmt: skip
+                   voter="jury")  # fmt: skip
     assert table[["n_votes", "n_recognised"]].iloc[0].tolist() == [1, 1]
     assert bool(table["recognisable"][0]) is True
     assert table["simulated"].tolist() == [True]
@@ -61,7 +61,7 @@ def test_only_counted_votes_of_listed_items_matter():
 @pytest.mark.parametrize("names", [[], ["a", "b"]])
 def test_types_do_not_depend_on_there_being_votes(names):
     none = votes([]).astype({"recognised": "bool"})
-    table = labels(items(names), none, votes_per_item=5, simulated=False)
+    table = labels(items(names), none, votes_per_item=5)
     assert list(table.columns) == list(LABEL_COLUMNS)
     types = {column: str(kind) for column, kind in table.dtypes.items()}
     assert types["recognisable"] == "boolean"

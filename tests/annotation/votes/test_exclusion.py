@@ -36,7 +36,7 @@ def labels_of(models, votes):
     items = pd.DataFrame(
         [{**dict.fromkeys(ITEM_COLUMNS, "x"), "item": i, "model": m} for i, m in models.items()]
     )
-    return aggregate.labels(items, votes, votes_per_item=K, simulated=False)
+    return aggregate.labels(items, votes, votes_per_item=K)
 
 
 def effect(answers, models, who="Anna"):
@@ -53,7 +53,7 @@ def test_ratings_are_ranked_by_their_mean_and_not_by_what_reaches_the_threshold(
         for who, mark in zip(("Anna", "Ben", "Cleo"), given, strict=True)
     ).assign(rating_levels=5, rating_threshold=3.0)
     items = votes.drop_duplicates("item").reindex(columns=list(ITEM_COLUMNS))
-    labels = aggregate.labels(items, votes, votes_per_item=K, simulated=False)
+    labels = aggregate.labels(items, votes, votes_per_item=K)
     found = effect_of_excluding("Anna", votes, labels)
     assert [(one.before, one.after) for one in found.models] == [(1.0, 1.0), (1.0, 1.0)]
     assert [one.ranked_by for one in found.models] == [

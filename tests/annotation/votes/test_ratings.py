@@ -134,7 +134,7 @@ def test_the_verdict_is_what_no_missing_vote_can_change(ratings, k, threshold):
     marks = {"m/0": "".join(map(str, ratings)), "m/1": "4"}
     votes = rated(marks, levels=4, threshold=threshold)
     items = pd.DataFrame([dict.fromkeys(ITEM_COLUMNS, "x") | {"item": name} for name in marks])
-    found = labels(items, votes, votes_per_item=k, simulated=False).iloc[0]
+    found = labels(items, votes, votes_per_item=k).iloc[0]
     expected = verdict_by_hand(ratings, k, 4, threshold)
     assert (None if pd.isna(found["recognisable"]) else bool(found["recognisable"])) == expected
     np.testing.assert_equal(found["mean_rating"], np.mean(ratings) if ratings else np.nan)
@@ -216,6 +216,6 @@ def test_a_study_of_ratings_without_votes_has_its_columns():
     nobody = rated({"m/0": "1"}).iloc[:0]
     assert set(RATED) <= set(nobody)
     items = pd.DataFrame([dict.fromkeys(ITEM_COLUMNS, "x")])
-    found = labels(items, nobody, votes_per_item=2, simulated=False)
+    found = labels(items, nobody, votes_per_item=2)
     assert found["recognisable"].isna().all()
     assert found["mean_rating"].isna().all()

@@ -7,7 +7,12 @@ from made_votes import table_of
 from semsim.base.stats.analysis import AnalysisSettings
 from semsim.base.stats.ceiling import Ceiling
 from semsim.metrics import MetricSpec
-from semsim.reporting.methods import SIMULATED, Origin, facts, metric_table, sections, warnings
+from semsim.reporting.answer import answer_of
+from semsim.reporting.figures import figure
+from semsim.reporting.methods import Origin, facts, metric_table, sections, warnings
+from semsim.reporting.report import report_html
+
+SIMULATED = "Simulated votes: not human data. The numbers below say nothing about people."
 
 
 def text(analysis, origin=None):
@@ -23,6 +28,19 @@ def test_simulated_votes_are_said_first_then_departures_then_notes():
     assert "protocol fixed the human score 'Share of votes'" in said[1]
     assert "'Majority of votes'" in said[1]
     assert said[2:] == list(analysis.notes)
+
+
+def test_votes_of_a_model_are_said_to_be_a_model_s_and_never_simulated_or_people_s():
+    evidence = replace(made_analysis(simulated=True).evidence, voter="model:toy-vl")
+    analysis = replace(made_analysis(simulated=True), evidence=evidence)
+    first = warnings(analysis, Origin())[0]
+    assert first.startswith("Votes of the model toy-vl: not human data.")
+    assert facts(analysis)["Votes by"] == "programs (toy-vl)"
+    assert "The model toy-vl voted in this study" in answer_of(analysis).beside[0]
+    assert figure(analysis, "matrix").title.endswith("(votes of the model toy-vl)")
+    told = report_html(analysis)
+    assert first in told
+    assert SIMULATED not in told
 
 
 def test_people_and_the_protocols_own_score_need_no_warning(analysis):

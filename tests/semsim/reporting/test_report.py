@@ -19,10 +19,11 @@ from semsim.base.stats.evidence import gather
 from semsim.metrics import METRICS
 from semsim.reporting.answer import answer_of
 from semsim.reporting.figures import figure
-from semsim.reporting.methods import SIMULATED, Origin
+from semsim.reporting.methods import Origin
 from semsim.reporting.report import in_blocks, report_html
 from semsim.reporting.tables import table, tables
 
+SIMULATED = "Simulated votes: not human data. The numbers below say nothing about people."
 EMBEDDED = "data:image/png;base64,"
 
 
