@@ -454,7 +454,7 @@ class StudySpec:
 
     @property
     def voters(self) -> str:
-        """Who votes, as the column `voter` of tables has it."""
+        """Value of the column `voter` of tables: people, jury, or a model."""
         return voters_of(self.simulated, self.voter)
 
     @property

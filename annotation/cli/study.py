@@ -233,7 +233,7 @@ def protocol(
 
 
 class With(StrEnum):
-    """Who answers a study in place of people."""
+    """Maker of the answers of a simulated study."""
 
     JURY = "jury"
     VLM = "vlm"

@@ -26,7 +26,7 @@ ASKED, REPLIED = "model_asked", "model_replied"
 
 
 class Became(StrEnum):
-    """What became of a call that was replied to."""
+    """Outcome of a call that was replied to."""
 
     VOTE = "vote"
     REFUSED = "refused"  # the model, or who runs it, would not answer

@@ -110,7 +110,7 @@ class State:
 
     @property
     def text(self) -> str:
-        """How far it is, in a sentence."""
+        """Sentence on how far it is."""
         one = self.spent
         said = [
             f"{one.votes:,} of {counted(self.wanted, 'vote')}",

@@ -262,21 +262,21 @@ class ResultsCache:
             return self._known[study_id][1]
 
     def beside(self, results: Results) -> list[tuple[Results, pd.DataFrame]]:
-        """The studies that people answered, or a model did, beside one of the other kind.
+        """Return each study of the other kind that shares pictures: of people, or of a model.
 
         Returns:
             The results of each, and `votes.beside.together` of both.
         """
         if results.study.id.startswith(imported.PREFIX):  # its pictures have no checksums
             return []
-        of_model, own = bool(results.study.spec.voter), self._said(results)
+        of_model, here = bool(results.study.spec.voter), self._said(results)
         others = [self.get(one) for one in studies_beside(self._store, results.study)]
         both = [(other, self._said(other)) for other in others]
-        pairs = [(other, (said, own) if of_model else (own, said)) for other, said in both]
+        pairs = [(other, (said, here) if of_model else (here, said)) for other, said in both]
         return [(other, together(*sides)) for other, sides in pairs]
 
     def _said(self, results: Results) -> pd.DataFrame:
-        """What its voters say of each picture, with the checksums of what it shows."""
+        """Summary of each picture, with the checksums of what it shows."""
         shown = pd.DataFrame(read_items(self._store, results.study.id))
         shown = shown.rename(columns={"shown": "reconstruction"})
         return results.items.merge(shown[["item", *PICTURE]], on="item")

@@ -91,7 +91,7 @@ def _counts(people: pd.Series, model: pd.Series) -> dict[str, int]:
 
 
 def differing(pictures: pd.DataFrame) -> pd.DataFrame:
-    """What people say and a model says otherwise, with how many pictures, most first."""
+    """Pairs of answers of people and of a model that differ, with how many pictures, most first."""
     both = pictures.dropna(subset=["plurality_people", "plurality_model"])
     apart = both[both["plurality_people"] != both["plurality_model"]]
     named = apart.rename(columns={"plurality_people": "people", "plurality_model": "model_says"})
