@@ -130,6 +130,7 @@ class _Overview:
 
     def _now(self, request: Request, study: Study) -> str:
         progress = labelling.progress(self.context.store, study.id)
+        mark = "model" if study.spec.voter else "simulated" if study.spec.simulated else ""
         return fill(
             "overview_now.html",
             study=study,
@@ -138,7 +139,7 @@ class _Overview:
             link=f"{request.base_url}join/{study.token}",
             link_note=study_view.link_note(study),
             coverage=coverage(progress),
-            people=study_view.people_table(progress.annotators, datetime.now(UTC), study.spec.mark),
+            people=study_view.people_table(progress.annotators, datetime.now(UTC), mark),
             fields=FIELDS,
             told=self.runs.told(study.id),
             goes_on=self.runs.goes_on(study.id),

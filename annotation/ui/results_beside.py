@@ -12,6 +12,7 @@ from annotation.votes.agreement import Coding
 from annotation.votes.beside import beside_table, differing
 from annotation.web.templates import fill
 from semsim.base.stats.intervals import RULE
+from semsim.base.words import capital
 
 MOST_LISTED = 12
 _ALONE = (
@@ -88,7 +89,7 @@ def found(cache: ResultsCache, results: Results) -> Beside:
 def _lead(pair: Pair) -> str:
     table = pair.table
     row = table[table["model"].isna() & (table["coding"] == Coding.RECOGNISED.value)].iloc[0]
-    of = f"{pair.model.study.spec.voter} and the people of {pair.people.study.name}"
+    of = f"the model {pair.model.study.spec.voter} and the people of “{pair.people.study.name}”"
     if pd.isna(row["value"]):
         return f"How far {of} agree is not known: {row['reason']}."
     pictures = counted(int(row["n_items"]), "picture")
@@ -96,7 +97,7 @@ def _lead(pair: Pair) -> str:
     human = pair.among_people
     beside = "" if pd.isna(human) else f"; two people among themselves have {number(human)}"
     return (
-        f"{of[:1].upper()}{of[1:]} agree on {same:.0%} of {pictures} whether they are recognised, "
+        f"{capital(of)} agree on {same:.0%} of {pictures} whether they are recognised, "
         f"κ = {number(row['value'], row['low'], row['high'])}{beside}."
     )
 

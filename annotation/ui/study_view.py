@@ -41,8 +41,8 @@ def facts(study: Study) -> list[str]:
     return found
 
 
-def people_table(people: Sequence[AnnotatorRow], now: datetime, mark: str = "simulated") -> str:
-    """Return the table of each annotator's progress; programs among them have the `mark`."""
+def people_table(people: Sequence[AnnotatorRow], now: datetime, mark: str = "") -> str:
+    """Return the table of each annotator's progress; of programs where it has a `mark`."""
     return fill("study_people.html", people=people, when=when, now=now, mark=mark)
 
 
