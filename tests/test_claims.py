@@ -7,7 +7,7 @@ import re
 import pytest
 from helpers import ROOT
 from made_demo import demo_in
-from made_results import written
+from written_keys import written
 
 from benchmarks import cheap_claims, claims, coverage
 from benchmarks.claims import RESULTS, SHOWN, Claim, filled, keep, kept

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from made_results import written
+from written_keys import written
 
 from benchmarks import attacks, linear, statistics, suite
 from benchmarks.bench import NAMED, PLAN
