@@ -139,6 +139,7 @@ def test_a_file_of_results_has_the_one_form(path, tmp_path):
 # Keys of results by file, where the code of the command does not spell them.
 MADE = {
     "idle": r"share|least|most",
+    "people": r"table|[\w-]+\.[\w:.-]+\.(soft_accuracy|rho|tau|auc)",
     "gain-symbols": r"[\w-]+\.(un)?trained\.(\w+(\.(tv|curvature))?)",
     **{f"coverage-{part}": r".*" for part in coverage.PARTS},
 }
@@ -253,6 +254,7 @@ CONSTANTS = {
             "estimates, of no run",
         ),
     ),
+    "docs/people.md": ((r"CC BY(-NC-SA)? 4\.0", "names of licences"),),
     "docs/tutorials/deploy.md": (
         (r"at most 2 GB|within 20 s", "limits of the product"),
         (r"some minutes", "an estimate, of no run"),

@@ -143,7 +143,8 @@ class Source:
         if held.people is None or found.tables is None:
             return found
         people = held.people.assign(**named)[list(SHARE_COLUMNS)]
-        return replace(found, tables=replace(found.tables, people=people), notes=())
+        counts = {**found.counts, "annotators": int(people["annotator"].nunique())}
+        return replace(found, tables=replace(found.tables, people=people), counts=counts, notes=())
 
 
 _SIDES = ("original", "reconstruction")

@@ -125,6 +125,7 @@ def test_recurrent_keeps_standard_errors_and_single_people_without_the_control(t
     assert study.labels["human_error:people"].eq(0.004).all()
     assert study.people is not None
     assert set(study.people["model"]) <= set(CONDITIONS[1:])
+    assert study.record["counts"]["annotators"] == 12
     (folder / "people.csv").unlink()
     assert kept("recurrent", folder, tmp_path / "other").people is None
 
