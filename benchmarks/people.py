@@ -96,9 +96,11 @@ def main() -> None:
             shuffled=train_shuffles(asked.shuffles, work / "demo") if asked.shuffles else None,
         )
         rows, absent = judged_by_people(list(SOURCES), place)
-        cells = people_table(rows).cells
-        row = finds.table("table", *map(str, cells.columns))
-        for line in cells.itertuples(index=False):
+        cells = people_table(rows).cells[rows["rho"].notna()]
+        shown = cells.assign(source=cells["source"] + ", " + cells["ranked"])
+        shown = shown.drop(columns=["ranked", "why not"])
+        row = finds.table("table", *map(str, shown.columns))
+        for line in shown.itertuples(index=False):
             row(*line)
         finds.claims |= claims_of(rows, finds.run)
         for metric, why in absent.items():
