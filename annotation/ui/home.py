@@ -35,11 +35,13 @@ class Lab:
 
     Attributes:
         cases: `{"title", "caption", "cases"}` of `semsim-studio cases --rows`.
+        people: `answer.json` of `semsim-studio demo people`; without rows nothing is shown.
         semsims: Names of the trained SemSims.
         running: Titles of jobs by the page that watches them.
     """
 
     cases: Callable[[], dict[str, Any]]
+    people: Callable[[], dict[str, Any]]
     semsims: Callable[[], list[str]]
     running: Callable[[], list[Any]]
 
@@ -55,12 +57,44 @@ def router(context: StudyContext, lab: Lab) -> APIRouter:
             "home.html",
             note=context.note(),
             told=_told(lab.cases()),
+            people=_people(lab.people()),
             steps=_steps(context, lab, study),
             cards=[_card(context, one) for one in studies[:SHOWN]],
             more=len(studies) - SHOWN,
         )
 
     return routes(get={"/studio/": home})
+
+
+def _people(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer of people with its numbers in words and in per cent of the width."""
+    if not answer["rows"]:
+        return {}
+    known = [answer["ceiling"], *answer["rows"]]
+    lowest = min(0.0, *(one["low"] for one in known if one["low"] is not None))
+
+    def place(value: float) -> float:
+        return round(100 * (value - lowest) / (1 - lowest), 2)
+
+    def drawn(one: dict[str, Any]) -> dict[str, Any]:
+        low, high = one["low"], one["high"]
+        ends = low is not None and high is not None
+        return {
+            "title": one.get("title", ""),
+            "rho": _signed(one["rho"]),
+            "ends": f"{_signed(low)} to {_signed(high)}" if ends else "",
+            "at": place(one["rho"]),
+            "left": place(low) if ends else 0,
+            "width": place(high) - place(low) if ends else 0,
+        }
+
+    rows = [drawn(one) for one in answer["rows"]]
+    ceiling = drawn(answer["ceiling"]) if answer["ceiling"]["rho"] is not None else None
+    return {**answer, "rows": rows, "ceiling": ceiling, "zero": place(0)}
+
+
+def _signed(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 def _told(cases: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ from semsim.base.errors import DataError
 from semsim.base.metric_spec import semsims
 from semsim.base.pages_library import gr
 from semsim.base.storage.places import DEMO
-from semsim.base.storage.records import CASES, read_record
+from semsim.base.storage.records import CASES, PEOPLE_ANSWER, read_record
 
 log = logging.getLogger(__name__)
 BROKEN = "Something broke in the studio itself. Its log says what it was."
@@ -121,7 +121,9 @@ def studio(
     store = context.store
     who = who_may_enter(store, options.host, local=options.local)
     cases = partial(read_record, DEMO / "cases.json", CASES, DataError)
-    lab = home.Lab(cases=cases, semsims=partial(semsims, options.checkpoints), running=bar.running)
+    people = partial(read_record, DEMO / "people/answer.json", PEOPLE_ANSWER, DataError)
+    trained = partial(semsims, options.checkpoints)
+    lab = home.Lab(cases=cases, people=people, semsims=trained, running=bar.running)
     routes = (home.router(context, lab), *study_routers(context, who), *more)
     imports = partial(imported.choices, context.imports)
     app = web_app(replace(bar, imports=imports, who=who), context.images, *routes)

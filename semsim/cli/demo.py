@@ -6,12 +6,19 @@ from typing import Annotated
 import typer
 
 from semsim.base.cli.options import settings_of, taking
-from semsim.base.cli.terminal import DATA, TerminalBar, told_errors
+from semsim.base.cli.terminal import DATA, CheckpointsOption, TerminalBar, say, told_errors
+from semsim.base.errors import DataError
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.folders import shown
 from semsim.base.storage.places import DEMO
 from semsim.campaign.demo import DemoSettings, build_demo, train_jury, write_jury
+from semsim.importers.import_plan import ImportPlan
+from semsim.metrics import Resources
+from semsim.people import SOURCES
+from semsim.reporting.canvas import DOUBLE
+from semsim.reporting.export import write_picture
 from semsim.targets.simulated_annotators import JurySettings
+from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(no_args_is_help=True, help="The built-in study.")
 
@@ -57,3 +64,42 @@ def demo_build(
         folders = build_demo(out, work, settings, client, report=bar)
     for folder in folders:
         typer.echo(folder)
+
+
+@app.command("people")
+def demo_people(
+    copies: Annotated[
+        list[Path], typer.Option("--from", help="Folder with copies of the sources. Repeatable.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the studies.")] = DEMO / "people",
+    picture: Annotated[
+        Path | None, typer.Option(help="Figure of the first study's answer, .png or .svg.")
+    ] = None,
+    work: Annotated[Path, typer.Option(help="Keeps scores.")] = DATA / "demo-build",
+    checkpoints: CheckpointsOption = CHECKPOINTS,
+) -> None:
+    """Make the studies of people that come with the product: their numbers and our scores."""
+    from semsim.comparison.built_in import of_models, with_scores, write_built_in
+
+    resources = Resources(checkpoints=checkpoints)
+    with told_errors():
+        plans: dict[str, ImportPlan] = {}
+        for name in _OF_PEOPLE:
+            places = filter(None, map(SOURCES[name].found_in, copies))
+            place = next(places, None)
+            if place is None:
+                raise DataError(f"No folder of --from holds a copy of {name}.")
+            plans[name] = SOURCES[name].plan(place)
+        with TerminalBar("Scoring", unit="picture") as bar:
+            shares = with_scores(plans[_OF_PEOPLE[0]], resources, work / "scores", bar)
+        models = of_models(plans[_OF_PEOPLE[1]], "majority")
+        found = write_built_in(
+            list(zip(_OF_PEOPLE, (shares, models), strict=True)), out, checkpoints
+        )
+        if picture is not None:
+            write_picture(found.figures()[0], picture, "--picture", dpi=150, width_mm=DOUBLE)
+    say(f"Wrote {out}")
+
+
+# Sources of the studies of people that come with the product, the first of shares.
+_OF_PEOPLE = ("recurrent", "semsim-votes")

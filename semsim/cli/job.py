@@ -15,7 +15,7 @@ from semsim.systems import JOBS
 
 _TRAININGS, _LEARN = "semsim.learning.ablations_run", "semsim.cli.learn"
 _IMPORTS, _WEIGHTS = "semsim.importers.import_job", "semsim.weights"
-_FETCHES = "semsim.datasets.fetch_job"
+_FETCHES, _PEOPLE = "semsim.datasets.fetch_job", "semsim.people.get_job"
 KINDS = {
     "learn": JobKind(
         *(_TRAININGS, "TrainingJob", "do_training", _LEARN, "judged_text", "judged_rows"),
@@ -43,6 +43,7 @@ KINDS = {
         *("semsim.metrics.scoring", "ScoreOrder", "do_score"),
         *("semsim.cli.score", "told", "rows_of", "exit_code"),
     ),
+    "people": JobKind(_PEOPLE, "PeopleOrder", "do_people", _PEOPLE, "brought"),
     "weights": JobKind(_WEIGHTS, "WeightsOrder", "do_fetch", _WEIGHTS, "fetched"),
     "campaign": JobKind(
         *("semsim.campaign.campaign_job", "CampaignOrder", "do_campaign"),

@@ -18,8 +18,8 @@ from semsim.base.cli.terminal import (
 from semsim.base.errors import DataError
 from semsim.base.sets.imports import places_of
 from semsim.importers.import_folder import carry_out
-from semsim.people import SOURCES, Source
-from semsim.people.fetching import fetch_all
+from semsim.people import SOURCES
+from semsim.people.get_job import fetched
 
 app = typer.Typer(no_args_is_help=True, help="Public judgements of people, as studies to compare.")
 
@@ -64,23 +64,15 @@ def get_source(
             typer.confirm(
                 "It is for non-commercial use alone. Do you accept?", abort=True, err=True
             )
-        folder = _fetched(source, data_dir) if copy is None else copy
+        if copy is None:
+            with TerminalBar(source.name, unit="B") as bar:
+                copy = fetched(source, data_dir, bar)
         with TerminalBar(unit="picture") as bar:
-            plan = source.plan(folder, bar)
+            plan = source.plan(copy, bar)
         show_told(plan.rows(), plan.text(), as_json)
         with TerminalBar(unit="step") as bar:
             folders = carry_out(plan, places, bar)
     say("\n".join(f"Wrote {one}" for one in folders))
-
-
-def _fetched(source: Source, data: Path) -> Path:
-    if not source.files:
-        raise DataError(
-            f"{source.name} cannot be fetched. Name a folder with a copy: --from FOLDER. It has "
-            f"{source.marks[0][0]}."
-        )
-    with TerminalBar(source.name, unit="B") as bar:
-        return fetch_all(source.files, data / "people" / source.name, bar)
 
 
 def _state(name: str, data: Path) -> str:

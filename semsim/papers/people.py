@@ -251,7 +251,7 @@ def people_table(rows: pd.DataFrame) -> Table:
 def reproduce_people(
     copies: Annotated[
         list[Path] | None,
-        typer.Option("--from", help="Folder with copies of sources, such as a shared one."),
+        typer.Option("--from", help="Folder with copies of sources. Repeatable."),
     ] = None,
     sources: Annotated[str, typer.Option(help="Some sources, with commas; all by default.")] = "",
     shuffled: Annotated[

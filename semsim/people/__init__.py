@@ -26,6 +26,7 @@ def _paper(folder: Path) -> Findings:
 
 SEMSIM_VOTES = Source(
     name="semsim-votes",
+    title="5 people, the 14 target models of the SemSim paper",
     about="5 people name 8,400 reconstructions of CIFAR-100 by 14 target models",
     licence="none is stated with the release",
     citation="Sun et al. 2023, Privacy Assessment on Reconstructed Images (NeurIPS)",

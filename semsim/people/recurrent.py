@@ -118,6 +118,7 @@ def _in_repository(stimuli: Path) -> dict[str, dict[str, Path]]:
 _REPOSITORY = ("TimManiquet/recurrent_issues_DNNs", "a8245984")
 RECURRENT = Source(
     name="recurrent",
+    title="218 people, 16 degradations",
     about="218 people name one of 8 objects under 16 degradations; shares of degradations",
     repository=_REPOSITORY[0],
     commit=_REPOSITORY[1],

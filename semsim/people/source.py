@@ -46,7 +46,8 @@ class Source:
     """A source of judgements.
 
     Attributes:
-        name: Of its commands, its import and its data set.
+        name: Of its commands, the folder of its import and its data set.
+        title: Of its import; its name by default.
         about: Numbers of people and pictures, and what people did.
         repository: Owner and name on GitHub; "" where nothing can be fetched.
         commit: The state of the repository that is read.
@@ -61,6 +62,7 @@ class Source:
     """
 
     name: str
+    title: str = ""
     about: str
     repository: str = ""
     commit: str = ""
@@ -104,7 +106,8 @@ class Source:
         found = held if isinstance(held, Findings) else self._findings(held, report)
         told = (*found.notes, *filter(None, [self.note]), f"Cite {self.citation}.")
         found = replace(found, notes=told)
-        return ImportPlan(name=self.name, kind=f"people {self.name}", source=place, found=found)
+        title = self.title or self.name
+        return ImportPlan(name=title, kind=f"people {self.name}", source=place, found=found)
 
     def _findings(self, held: Judged, report: Report) -> Findings:
         """Return the sets of what a source holds, and its tables."""

@@ -24,6 +24,7 @@ from semsim.ui.compare_data import (
     held,
     is_import,
     opened,
+    source_of,
 )
 from semsim.ui.compare_files import (
     make_files,
@@ -31,6 +32,7 @@ from semsim.ui.compare_files import (
     newest_scoring,
     scoring_job,
     start_download,
+    start_people,
 )
 from semsim.ui.compare_view import HTML, PAGE, TABS, Asked, asked_in
 
@@ -155,6 +157,8 @@ def _part(context: ScienceContext, asked: Asked, name: str) -> str:
         return compare_view.scoring(newest_scoring(context, study.id))
     if name == "weights":
         return compare_view.weights(context, missing_weights(context))
+    if name == "people":
+        return compare_tabs.no_pictures(context, asked)
     try:
         comparison, asked = _held(context, study.id, asked)
         if name in _PARTS:
@@ -174,6 +178,9 @@ def _done(context: ScienceContext, asked: Asked, name: str, job_id: str, weights
     if name == "weights":
         start_download(context, weights)
         return compare_view.weights(context, missing_weights(context))
+    if name == "people" and (source := source_of(asked.study)):
+        start_people(context, source)
+        return compare_tabs.no_pictures(context, asked)
     if name in ("report", "everything"):
         comparison, asked = _held(context, asked.study, asked)
         make_files(context, comparison, name)

@@ -26,6 +26,7 @@ from semsim.comparison.study_tables import PICTURES, StudyTables, imported_table
 from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
 from semsim.metrics.provenance import original_keys
 from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, read_scores
+from semsim.people import SOURCES
 from semsim.reporting.figures import by_agreement
 from semsim.reporting.methods import Origin
 from semsim.reporting.notation import number
@@ -364,6 +365,12 @@ def _with_given(
 def is_import(study_id: str) -> bool:
     """Return whether the id is of votes from elsewhere, and of no study of this workspace."""
     return study_id.startswith(_IMPORT)
+
+
+def source_of(study_id: str) -> str:
+    """Return the name of the source of people's judgements that an import is of, or ""."""
+    name = study_id.removeprefix(_IMPORT)
+    return name if is_import(study_id) and name in SOURCES else ""
 
 
 def model_choices(analysis: Analysis) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from semsim.base.storage.versions import product_version
 from semsim.comparison.packed_job import PACK_JOB, PackOrder, pack_files
 from semsim.lab.markup import rooted
 from semsim.metrics.scoring import LABELS_FILE, PAIR_COLUMNS, SCORE_JOB, ScoreOrder
+from semsim.people.get_job import PEOPLE_JOB, PeopleOrder
 from semsim.reporting import canvas, figures, tables, writing
 from semsim.reporting.export import png, svg
 from semsim.ui import ScienceContext
@@ -71,20 +72,36 @@ def scoring_job(context: ScienceContext, comparison: Comparison) -> Job | None:
 
 def start_download(context: ScienceContext, name: str) -> Job:
     """A running job that fetches the weight file `name`; the one there is, if any."""
+    order = WeightsOrder(name=name, checkpoints=context.checkpoints.resolve())
     title = f"Fetching {weight_file(name, context.checkpoints).file}"
+    return _started(context, WEIGHTS_JOB, title, order)
+
+
+def start_people(context: ScienceContext, source: str) -> Job:
+    """A running job that fetches a source of people's judgements; the one there is, if any."""
+    order = PeopleOrder(name=source, data=context.data.resolve())
+    return _started(context, PEOPLE_JOB, _fetching(source), order)
+
+
+def _started(context: ScienceContext, kind: str, title: str, order: Any) -> Job:
     root = context.data / "jobs"
     with _starting:
-        for job in jobs.live_jobs(root, WEIGHTS_JOB):
+        for job in jobs.live_jobs(root, kind):
             if job.title == title:
                 return job
-        job = jobs.create(
-            root,
-            kind=WEIGHTS_JOB,
-            title=title,
-            order=WeightsOrder(name=name, checkpoints=context.checkpoints.resolve()),
-        )
+        job = jobs.create(root, kind=kind, title=title, order=order)
         jobs.start(job)
         return job
+
+
+def newest_people(context: ScienceContext, source: str) -> Job | None:
+    """The job that fetches a source, or fetched it last."""
+    found = jobs.list_jobs(context.data / "jobs", PEOPLE_JOB)
+    return next((job for job in found if job.title == _fetching(source)), None)
+
+
+def _fetching(source: str) -> str:
+    return f"Fetching the pictures of {source}"
 
 
 def live_download(context: ScienceContext) -> Job | None:

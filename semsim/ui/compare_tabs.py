@@ -14,6 +14,7 @@ from semsim.base.stats.evidence import model_key
 from semsim.base.words import counted
 from semsim.comparison.seen_originals import ALL
 from semsim.metrics import MetricSpec
+from semsim.people import SOURCES
 from semsim.reporting import figures, tables
 from semsim.reporting.answer import answer_of, remarks_of
 from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries, judged_by_both
@@ -24,8 +25,21 @@ from semsim.reporting.notation import number, rank_text, reason, target_text
 from semsim.reporting.ranked_figure import most_divided, ranked_rows
 from semsim.reporting.svg import Mark, Point, axis_of, line, plane, words_of_ends
 from semsim.ui import ScienceContext
-from semsim.ui.compare_data import Comparison, is_import, model_choices, rows_of_model
-from semsim.ui.compare_files import address, made_address, made_file, made_job, missing_weights
+from semsim.ui.compare_data import (
+    Comparison,
+    is_import,
+    model_choices,
+    rows_of_model,
+    source_of,
+)
+from semsim.ui.compare_files import (
+    address,
+    made_address,
+    made_file,
+    made_job,
+    missing_weights,
+    newest_people,
+)
 from semsim.ui.compare_view import HTML, Asked, image_source, unavailable, weights
 from semsim.ui.jobpanel import JobView
 
@@ -37,7 +51,6 @@ _ORIGINALS = 6  # on one page
 _MOST_PLACES = 96  # reconstructions of them: more would take more than a screen and a half
 _SIGNS = {"recognised": "✓", "not recognised": "✗", "undecided": "?"}
 _SIDES = {"recognised": "leaked", "not recognised": "private", "undecided": "open"}
-_NO_PICTURES = "The pictures of this study are not at hand, only its numbers."
 _SHOWN = {"models": "Models", "ranks": "Ranks", "images": "Single images", "originals": "Originals"}
 
 
@@ -142,7 +155,7 @@ def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     if spec is None:
         return HTML.note("No metric gives a value to a single picture.")
     if not comparison.has_images:
-        return HTML.note(_NO_PICTURES)
+        return no_pictures(context, asked)
     ways = differing(comparison.analysis, spec)
     counts = {WAYS[way]: len(rows) for way, rows in ways.items()}
     way = asked.way if asked.way in counts else max(counts, key=lambda one: (counts[one] > 0, one))
@@ -209,7 +222,7 @@ def one_metric(context: ScienceContext, comparison: Comparison, asked: Asked) ->
     elif shown == "images":
         drawn = _images_plane(comparison, spec)
     elif shown == "originals":
-        drawn = _originals(comparison, spec, asked.start)
+        drawn = _originals(context, comparison, spec, asked)
     else:
         drawn = _models_plane(comparison, spec, _model_of(comparison, asked))
     words = agreement_words(comparison.analysis, spec)
@@ -218,11 +231,21 @@ def one_metric(context: ScienceContext, comparison: Comparison, asked: Asked) ->
     return HTML.one_metric(asked, spec, specs, shown, _SHOWN.items(), words, drawn, beside)
 
 
+def no_pictures(context: ScienceContext, asked: Asked) -> str:
+    """Return the words in place of pictures, and the button that fetches them where one can."""
+    source = source_of(asked.study)
+    known = SOURCES[source] if source else None
+    job = newest_people(context, source) if source else None
+    return HTML.no_pictures(
+        known if known is not None and known.files else None, job and JobView.of(job)
+    )
+
+
 def pictures(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """The pictures of the chosen model, or of the image that was pressed, page by page."""
     spec = comparison.spec(asked.metric)
     if not comparison.has_images:
-        return HTML.note(_NO_PICTURES)
+        return no_pictures(context, asked)
     models = model_choices(comparison.analysis)
     model = _model_of(comparison, asked)
     rows = rows_of_model(comparison.images, model).sort_values("image_id")
@@ -366,16 +389,18 @@ def _ranks(comparison: Comparison, spec: MetricSpec) -> str:
     return HTML.ranks(rows, spec.title, int(axis[1]), comparison.voters)
 
 
-def _originals(comparison: Comparison, spec: MetricSpec, start: int) -> str:
+def _originals(
+    context: ScienceContext, comparison: Comparison, spec: MetricSpec, asked: Asked
+) -> str:
     """The originals people are most divided about first, some on a page from number `start` on."""
     if not spec.per_image:
         return HTML.note(f"{spec.title} judges whole sets, not single pictures.")
     if not comparison.has_images:
-        return HTML.note(_NO_PICTURES)
+        return no_pictures(context, asked)
     rows = ranked_rows(comparison.analysis, spec)
     order = most_divided(rows, rows["original"].nunique())
     longest = max(rows["original"].value_counts(), default=1)
-    pages = _pages(start, len(order), max(1, min(_ORIGINALS, _MOST_PLACES // longest)))
+    pages = _pages(asked.start, len(order), max(1, min(_ORIGINALS, _MOST_PLACES // longest)))
     shown = order[pages["start"] :][: pages["step"]]
     lines = [_ranked_line(comparison, rows[rows["original"] == name]) for name in shown]
     return HTML.originals(lines, heading(spec), pages, comparison.voters)

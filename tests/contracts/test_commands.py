@@ -154,7 +154,7 @@ SENTENCES = {
     *[("semsim", "campaign", name) for name in ("run", "vertical")],
     *[("semsim", "federated", name) for name in ("certificates", "join")],
     *[("semsim", "judge", name) for name in ("apply", "train")],
-    *[("semsim", "demo", name) for name in ("build", "jury")],
+    *[("semsim", "demo", name) for name in ("build", "jury", "people")],
     *[("semsim", "learn", name) for name in ("pretrain", "promote")],
     ("semsim", "datasets", "get"),
     *[("semsim", name) for name in ("cases", "report")],
@@ -304,6 +304,7 @@ READING = {
 # What reads nothing that somebody made before, but fetches, makes or serves.
 WRITING = {
     *[("campaign", "vertical"), ("datasets", "get"), ("demo", "build"), ("demo", "jury")],
+    ("demo", "people"),
     *[("federated", name) for name in ("certificates", "join", "serve")],
     *[("import", name) for name in ("annotator-files", "model-folders", "scores", "table")],
     *[("import", name) for name in ("class-folders", "semsim-cifar100", "variant-folders")],

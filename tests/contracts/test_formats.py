@@ -15,7 +15,13 @@ from semsim.base.jobs import folders
 from semsim.base.progress import silent
 from semsim.base.sets import imports
 from semsim.base.sets.reader import read_set
-from semsim.base.storage.records import CASES, RECONSTRUCTION_SET, read_record, write_record
+from semsim.base.storage.records import (
+    CASES,
+    PEOPLE_ANSWER,
+    RECONSTRUCTION_SET,
+    read_record,
+    write_record,
+)
 from semsim.campaign import forecast, plan, watch
 from semsim.campaign.campaign_job import plan_of
 from semsim.comparison import own_scores
@@ -52,6 +58,11 @@ READ = [
     (RECONSTRUCTION_SET, "run.json", read_set),
     (RECONSTRUCTION_SET, "run.json", read_set_for_people),
     (CASES, "a.json", lambda folder: read_record(folder / "a.json", CASES, DataError)),
+    (
+        PEOPLE_ANSWER,
+        "b.json",
+        lambda folder: read_record(folder / "b.json", PEOPLE_ANSWER, DataError),
+    ),
     (WEIGHTS, "manifest.json", read_manifest),
     (imports.FORMAT, "import.json", imports.read_import),
     (

@@ -22,11 +22,12 @@ def main(data: Path, port: int) -> None:
     from annotation import ui
     from annotation.ui import mount
     from semsim.base.storage import places
-    from semsim.base.storage.records import CASES, write_record
+    from semsim.base.storage.records import CASES, PEOPLE_ANSWER, write_record
 
     for module in (app, mount, places, ui):  # those that were imported have it by now
         module.DEMO = data / "demo"
     write_record(places.DEMO / "cases.json", CASES, {"cases": []})
+    write_record(places.DEMO / "people/answer.json", PEOPLE_ANSWER, {"rows": []})
     from annotation.store import Store
 
     served = compose(Store(f"sqlite:///{data / 'studies.db'}"), data)

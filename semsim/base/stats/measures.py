@@ -52,12 +52,12 @@ class People:
 
 
 def _by_model(scores: np.ndarray, layout: Layout) -> bool:
-    """Return whether each model's scores are one share, though some have several pictures."""
+    """Return whether each model's scores are one share, of several pictures or of all alike."""
     table = layout.table(scores)
     known = ~np.isnan(table)
     lowest = np.where(known, table, np.inf).min(axis=1)
     highest = np.where(known, table, -np.inf).max(axis=1)
-    several = (known.sum(axis=1) > 1).any()
+    several = (known.sum(axis=1) > 1).any() or layout.n_originals == 1
     return bool(several and (lowest >= highest).all() and ((lowest > 0) & (lowest < 1)).any())
 
 

@@ -16,6 +16,7 @@ from semsim.base.storage.atomic import write_json
 
 # The formats of what more than one part of the product knows.
 RECONSTRUCTION_SET, CASES = "semsim-reconstruction-set/1", "semsim-cases/1"
+PEOPLE_ANSWER = "semsim-people-answer/1"
 _SHOWN = 40  # signs of what came instead
 _LONGEST = 500  # signs of what a parser says
 

@@ -33,7 +33,7 @@ LIVE = SimpleNamespace(words="Training one", share=0.41, left="", address="/stud
 
 @pytest.fixture
 def visit(store, tmp_path):
-    def visit(cases=None, semsims=(), running=(), sets=()):
+    def visit(cases=None, people=None, semsims=(), running=(), sets=()):
         context = StudyContext(
             store=store,
             images=tmp_path / "images",
@@ -43,6 +43,7 @@ def visit(store, tmp_path):
         )
         lab = home.Lab(
             cases=lambda: cases or {**TOLD, "cases": []},
+            people=lambda: people or {"rows": []},
             semsims=lambda: list(semsims),
             running=lambda: list(running),
         )
@@ -60,6 +61,29 @@ def test_an_empty_workspace_says_where_to_begin(visit):
     assert 'data-kind="primary" href="/studio/reconstruct"' in text
     assert "Original left" not in text  # no cases, and nothing said of them
     assert "A word of the server." in text
+
+
+ROW = {"title": "PSNR", "rho": 0.5, "low": -0.25, "high": 0.75}
+PEOPLE = {
+    **{"title": "218 people", "study": "recurrent", "cite": "Cite <them>.", "models": 16},
+    "rows": [ROW, {**ROW, "title": "Few", "rho": -0.1, "low": None, "high": None}],
+    "ceiling": {"rho": 0.91, "low": 0.7, "high": 1.0},
+}
+
+
+def test_the_first_answer_is_of_people(visit):
+    text = visit(people=PEOPLE).get("/studio/").text
+    assert "218 people" in text
+    assert 'href="/studio/compare?study=import:recurrent"' in text
+    assert "−0.25 to 0.75" in text
+    assert "left: 0.0%; width: 80.0%" in text
+    assert '<b style="left: 60.0%">' in text
+    assert "−0.10" in text
+    assert "Half of the people" in text
+    assert "Cite &lt;them&gt;." in text
+    unknown = {**PEOPLE, "ceiling": dict.fromkeys(("rho", "low", "high"))}
+    assert "Half of the people" not in visit(people=unknown).get("/studio/").text
+    assert "What people say" not in visit().get("/studio/").text
 
 
 def test_a_case_says_what_people_and_metrics_said_and_on_which_side_it_is(visit):

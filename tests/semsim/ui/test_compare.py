@@ -18,6 +18,7 @@ from scipy import stats
 
 from semsim.base.jobs import folders as jobs
 from semsim.learning.default_checkpoint import BUILT_IN
+from semsim.people.get_job import PeopleOrder
 from semsim.reporting.glossary import glossary
 from semsim.ui import StudyChoice, compare
 from semsim.ui.compare import panel
@@ -412,6 +413,48 @@ def test_labels_that_came_without_votes_are_compared(made_context, tmp_path):
     cards = part(client, "panel", study="import:shown", tab="metric", metric="theirs")
     assert "no votes yet" not in cards
     assert '<span class="st-leaked">recognised</span>' in cards
+
+
+def with_people(context, root):
+    """The context with a study of people that came with the product, without pictures."""
+    labels = make_labels(root / "made", n_images=4, simulated=False)
+    bare = labels.drop(columns=["original", "reconstruction"])
+    shares = bare["model"].rank(method="dense") / 100
+    scores = bare[["dataset", "attack", "model", "image_id"]].assign(metric="psnr", value=shares)
+    tables = {"labels": bare.assign(**{"human:people": shares}), "scores": scores}
+    tables["votes"] = make_votes(labels).iloc[:0]
+    write_import(root / "people/recurrent", tables, "people")
+    return replace(context, built_in=(root,))
+
+
+def test_the_page_opens_with_people_where_no_study_is_chosen(made_context, tmp_path):
+    context = with_people(made_context(n_images=2), tmp_path)
+    simulated = replace(context, studies=lambda: STUDIES, voted=lambda: ["1"])
+    reply = client_of(simulated).get("/studio/compare?tab=files", follow_redirects=False)
+    assert reply.headers["location"] == "?tab=files&study=import%3Arecurrent"
+    chosen = client_of(simulated, chosen=lambda request: "1")
+    assert chosen.get("/studio/compare", follow_redirects=False).status_code == 200
+    own = [StudyChoice("1", "Own", False)]
+    client = client_of(simulated, studies=lambda: own)
+    assert client.get("/studio/compare", follow_redirects=False).status_code == 200
+
+
+def test_pictures_of_a_known_source_are_fetched_by_a_job(made_context, tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "start", lambda job: None)  # nothing is fetched here
+    context = with_people(made_context(n_images=2), tmp_path)
+    client, study = client_of(context), {"study": "import:recurrent"}
+    drawn = part(client, "pictures", **study, metric="psnr")
+    assert "Fetch the pictures" in drawn
+    assert "MIT" in drawn
+    reply = client.post("/studio/compare/act/people", params=study)
+    assert 'data-watch="people"' in reply.text
+    (job,) = jobs.list_jobs(context.data / "jobs", "people")
+    again = client.post("/studio/compare/act/people", params=study)
+    assert 'data-watch="people"' in again.text
+    assert len(jobs.list_jobs(context.data / "jobs", "people")) == 1
+    order = PeopleOrder(name="recurrent", data=context.data.resolve())
+    assert jobs.read_order(job, PeopleOrder) == order
+    stop_all(context)
 
 
 def test_several_studies_stand_in_one_table(made_context):
