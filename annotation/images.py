@@ -2,7 +2,8 @@
 
 import hashlib
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from semsim.base.picture_files import read_pixels
 from semsim.base.storage.atomic import settle, whole
 from semsim.base.storage.remote import Remote
 
+GAP = 4  # pixels between two pictures side by side
 Shelf = Path | Remote  # where studies keep their images: a folder, or an address others share
 
 
@@ -63,7 +65,8 @@ def shuffled(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(pixels.reshape(-1, pixels.shape[2])).reshape(pixels.shape)
 
 
-def strip(paths: Sequence[Path], side: int = 64, gap: int = 4) -> bytes:
+@lru_cache(maxsize=1500)
+def strip(paths: tuple[Path, ...], side: int = 64) -> bytes:
     """Some pictures side by side as one PNG, none longer than `side`; nothing is smoothed away.
 
     Raises `PictureError` for a picture that cannot be read.
@@ -72,9 +75,9 @@ def strip(paths: Sequence[Path], side: int = 64, gap: int = 4) -> bytes:
     for picture in pictures:
         picture.thumbnail((side, side))
     width, height = (max(one.size[axis] for one in pictures) for axis in (0, 1))
-    whole = Image.new("RGBA", (len(pictures) * (width + gap) - gap, height))
+    whole = Image.new("RGBA", (len(pictures) * (width + GAP) - GAP, height))
     for place, picture in enumerate(pictures):
-        whole.paste(picture, (place * (width + gap), 0))
+        whole.paste(picture, (place * (width + GAP), 0))
     buffer = io.BytesIO()
     whole.save(buffer, format="PNG")
     return buffer.getvalue()

@@ -6,7 +6,6 @@ order of the form.
 """
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -20,6 +19,7 @@ from annotation.tasks import KINDS
 from annotation.tasks import USUAL_TASK as USUAL_TASK
 from annotation.tasks import Task as Task
 from annotation.tasks.kind import Kind
+from annotation.tasks.rating import LONGEST_FIRST_MS
 from annotation.tasks.wording import PLAIN, Wording, flaws, flaws_of_names
 from annotation.texts import flaw, shortened
 from semsim.base.words import voters_of
@@ -28,7 +28,7 @@ _SITE = re.compile(r"https://(\*\.)?[A-Za-z0-9.-]+(:\d+)?")
 _UNTITLED = PLAIN("label.untitled")
 MAX_LIST_SIZE = 20  # one key each on the 4 × 5 block of the keyboard
 LONGEST_VOTER = 64  # letters: the names of its annotators have a number behind it
-LEAST_LEASE = 60  # seconds that a study's page takes: it renews a reservation every 30
+MOST = 2**31 - 1  # that a database counts to
 
 
 class Choice(StrEnum):
@@ -112,8 +112,7 @@ class About:
         at: The step of the form that asks for it, and the title of its group there, "" for what
             every researcher is asked; None where no form asks.
         amendable: Whether it may change once a study exists.
-        limits: Least, most and step of a number.
-        must: What is said of a number beyond them; "" where something else sees to it.
+        limits: Least, most and step of a number; a most of None is what a database counts to.
         choices: (label, value) of the few that it may be.
         kind: Of a text that is "long" or "secret".
         start: What a form begins with, None for the default.
@@ -125,7 +124,6 @@ class About:
     at: tuple[str, str] | None = None
     amendable: bool = False
     limits: tuple[float, float | None, float] = (0, None, 1)
-    must: str = ""
     choices: tuple[tuple[str, str], ...] = ()
     kind: str = ""
     start: Any = None
@@ -173,9 +171,7 @@ class StudySpec:
     set_aside: int = _of_pictures(
         0, "Originals set aside", "Originals kept out of the study, for practice and catch trials."
     )
-    seed: int = _of_pictures(
-        0, "Seed", "Decides lists, decoys, orders and quality items.", limits=(0, 2**31 - 1, 1)
-    )
+    seed: int = _of_pictures(0, "Seed", "Decides lists, decoys, orders and quality items.")
 
     # Never the name, which may tell too much.
     title: str = _of_question(
@@ -190,7 +186,6 @@ class StudySpec:
         "Recognition: classes offered, the true one among them.",
         "candidate list",
         limits=(2, MAX_LIST_SIZE, 1),
-        must=f"The list size must be 2 to {MAX_LIST_SIZE}, a key each",
     )
     # 0.5 is one decoy to two matched; pairs without decoys have all the same answer.
     decoy_rate: float = _of_question(
@@ -199,7 +194,6 @@ class StudySpec:
         "Pair: decoys per matched item.",
         "decoy",
         limits=(0, 1, 0.05),
-        must="The decoy rate must be 0 to 1 per matched item",
         start=0.5,
     )
     rating_levels: int = _of_question(
@@ -241,6 +235,7 @@ class StudySpec:
         "Original first (ms; 0: beside)",
         "Rating: milliseconds for which the original is shown before the reconstruction; 0 is "
         "beside it.",
+        limits=(0, LONGEST_FIRST_MS, 1),
     )
     headline: HeadlineRule = _of_answers(
         HeadlineRule.MAJORITY,
@@ -273,7 +268,6 @@ class StudySpec:
         "Most screen pixels per image pixel (0: all that fit)",
         "The most screen pixels an image pixel may take, in whole multiples; 0 is as many as fit.",
         limits=(0, 64, 1),
-        must="The image scale must be 1 to 64, or 0 for all that fits",
     )
     background: Background = _on_screen(Background.GREY, "Background", "What surrounds an image.")
 
@@ -289,11 +283,7 @@ class StudySpec:
     )
 
     votes_per_item: int = _of_people(
-        5,
-        "Votes per item (K)",
-        "K, the people who judge each item.",
-        limits=(1, 100, 1),
-        must="Votes per item must be 1 to 100",
+        5, "Votes per item (K)", "K, the people who judge each item.", limits=(1, 100, 1)
     )
     quiet_looks: int = _of_people(
         0,
@@ -312,7 +302,6 @@ class StudySpec:
         "top. Empty is any number.",
         "carry-over",
         limits=(1, None, 1),
-        must="Views per original must be 1 or more",
         amendable=True,
     )
     items_per_person: int | None = _of_people(
@@ -320,7 +309,6 @@ class StudySpec:
         "Votes per person (empty: all)",
         "Votes after which somebody is done; empty is all there are.",
         limits=(1, None, 1),
-        must="Items per person must be 1 or more",
         amendable=True,
     )
     # Kept only as a salted hash.
@@ -340,20 +328,19 @@ class StudySpec:
         "Least lag between them",
         "Other items between two of one original, at least, gold items and repeats too.",
         "carry-over",
-        must="The lag cannot be negative",
     )
+    # A page renews its reservations every 30 seconds.
     lease_seconds: int = _who_sees_what(
         600,
         "Seconds of a reservation",
         "How long an item stays reserved for somebody who left.",
-        limits=(LEAST_LEASE, None, 1),
+        limits=(60, None, 1),
     )
     min_rt_ms: int = _who_sees_what(
         150,
         "Too quick (ms)",
         "Milliseconds in which nobody can have looked: a sooner answer is not taken. 0 takes any.",
         limits=(0, 5000, 1),
-        must="The shortest time to an answer must be 0 to 5000 ms",
     )
 
     # Items that never count (annotation.design.quality)
@@ -361,10 +348,7 @@ class StudySpec:
         0, "Practice items", "Items with feedback before the study begins.", amendable=False
     )
     catch_rate: float = _rate(
-        0.0,
-        "Catch trials",
-        "Catch trials per vote: clear originals, and noise.",
-        must="The catch rate must be 0 to 0.5",
+        0.0, "Catch trials", "Catch trials per vote: clear originals, and noise."
     )
     catch_warn_after: int = _are_they_looking(
         2,
@@ -382,14 +366,12 @@ class StudySpec:
         "Gold items per vote, reconstructions whose answer you gave; fewer where limits leave "
         "none.",
         "gold item",
-        must="The gold rate must be 0 to 0.5",
     )
     repeat_rate: float = _rate(
         0.05,
         "Blind repeats",
         "Blind repeats per vote; fewer where limits leave none.",
         "blind repeat",
-        must="The repeat rate must be 0 to 0.5",
     )
     repeat_lag: int = _are_they_looking(
         50,
@@ -411,11 +393,7 @@ class StudySpec:
         "Questions on the instructions before the study begins.",
     )
     check_attempts: int = _before_and_after(
-        2,
-        "Attempts",
-        "Attempts at these questions.",
-        limits=(1, 10, 1),
-        must="Attempts at the check must be 1 to 10",
+        2, "Attempts", "Attempts at these questions.", limits=(1, 10, 1)
     )
     completion_code: str = _before_and_after(
         "", "Completion code", "Code told at the end; empty gives everybody one of their own."
@@ -496,23 +474,8 @@ class StudySpec:
         yield from ((True, flaw) for flaw in flaws_of_names(self.class_names))
 
     def _checks_of_numbers(self) -> Iterator[tuple[bool, str]]:
-        for one in SETTINGS.values():
-            value, (least, most, _) = getattr(self, one.name), one.limits
-            if one.must and value is not None:
-                within = least <= value <= (math.inf if most is None else most)
-                yield not within, f"{one.must}; got {value}."
-        lease = self.lease_seconds
-        yield lease < 1, f"The lease must be at least 1 second; got {lease}."
-        yield (
-            min(self.set_aside, self.practice, self.repeat_lag) < 0,
-            "Numbers of originals, of practice items and of votes cannot be negative; got "
-            f"{self.set_aside}, {self.practice} and {self.repeat_lag}.",
-        )
-        yield (
-            min(self.catch_warn_after, self.catch_pause_after) < 0,
-            "Numbers of failed catch trials cannot be negative; 0 is never. Got "
-            f"{self.catch_warn_after} and {self.catch_pause_after}.",
-        )
+        flaws = [one.flaw(getattr(self, one.name)) for one in SETTINGS.values()]
+        yield from ((True, flaw) for flaw in flaws if flaw)
         yield (
             self.set_aside == 0 and (self.practice > 0 or self.catch_rate > 0),
             "Practice and catch trials show originals that the study does not ask about; set "
@@ -571,6 +534,14 @@ class Setting(About):
             named = issubclass(self.of, StrEnum)
             wanted = f"one of {', '.join(self.of)}" if named else _NUMBERS[self.of]
             raise StudyError(f"{self.name} must be {wanted}; got {text!r}.") from None
+
+    def flaw(self, value: Any) -> str:
+        """Return why `value` is beyond the limits; "" where it is within them, or is no number."""
+        least, most = self.limits[0], self.limits[1] or MOST
+        if self.of not in (int, float) or value is None or least <= value <= most:
+            return ""
+        wanted = f"at least {least:,}" if value < least else f"at most {most:,}"
+        return f"{self.label.partition(' (')[0]} must be {wanted}; got {value:,}."
 
     def _named_texts(self, text: str) -> dict[str, str]:
         wanted = f"{self.name} must be a JSON object"

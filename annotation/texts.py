@@ -84,3 +84,11 @@ def flaw_of_class(name: str) -> str:
 def shortened(name: str) -> str:
     """The beginning of `name`, quoted, as a message can show it."""
     return f"{name[:_SHOWN]!r} …" if len(name) > _SHOWN else repr(name)
+
+
+def duration(seconds: float) -> str:
+    """A span of work the way people say it."""
+    minutes = seconds / 60
+    if minutes < 90:
+        return counted(max(1, round(minutes)), "minute")
+    return f"{minutes / 60:,.1f} hours"

@@ -30,7 +30,7 @@ import numpy as np
 import psutil
 from sqlalchemy import func, select
 
-from annotation.design.feasibility import SECONDS_PER_VOTE
+from annotation.design.workload import SECONDS_PER_VOTE
 from annotation.domain import Study
 from annotation.store import Store
 from annotation.store.engine import sqlite_file

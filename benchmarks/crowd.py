@@ -20,9 +20,9 @@ import numpy as np
 import scipy
 from sqlalchemy import select
 
-from annotation.design.crowd import Batch, Crowd, Items, Outcome, Person, Said, carried_out
 from annotation.design.quality import Material, counted, quality_items
 from annotation.design.study_plan import Original, Reconstruction, plan_study
+from annotation.design.workload import Batch, Crowd, Items, Outcome, Person, Said, carried_out
 from annotation.domain import Annotator, AnnotatorStatus, Answer, Study, VoteStatus
 from annotation.store import Store, people, reports, studies
 from annotation.store.tables import SlotRow, SourceRow, StimulusRow, TrialRow

@@ -1,9 +1,13 @@
 """Votes and scores of a small study, as tables."""
 
 import zipfile
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from annotation.formats.plain import read_table
 
 
 def made_tables(n_models=5, n_images=8):
@@ -69,3 +73,19 @@ def sheet(path, rows, *, inline=False):
                 f"<worksheet {main}><sheetData>{body}</sheetData></worksheet>",
             )
     return path
+
+
+def read_typed(path: Path, types: Mapping[str, str]) -> pd.DataFrame:
+    """Return an exported table, whose texts become what they stand for."""
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    read = read_table(path, types)
+    return read.assign(**{name: _typed(read[name], kind) for name, kind in types.items()})
+
+
+def _typed(column: pd.Series, kind: str) -> pd.Series:
+    if kind.startswith("datetime64"):
+        column = pd.to_datetime(column, format="ISO8601", utc=True)
+    if kind in ("bool", "boolean"):
+        column = column.astype(object).map({"True": True, "False": False}.get)
+    return column.astype(kind)

@@ -23,6 +23,7 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 
 from annotation.design import check
+from annotation.design.assignment import PRIME, Permutation
 from annotation.domain import Annotator, Answer, SignedIn, Study, VoteReceipt
 from annotation.errors import NameTakenError
 from annotation.formats.study_data import StudyData
@@ -355,3 +356,8 @@ def _jury(predictions: pd.DataFrame) -> pd.DataFrame:
         for number, threshold in enumerate(STRICT, start=1)
     ]
     return pd.concat(jurors, ignore_index=True)
+
+
+def rank(order: Permutation, salt: int) -> int:
+    """Return the place of an item in an annotator's order, as the database sorts by it."""
+    return (order.factor * salt + order.offset) % PRIME

@@ -93,30 +93,25 @@ def address(database: str | None, data_dir: Path) -> str:
     return database or f"sqlite:///{data_dir / 'studies.db'}"
 
 
-def with_options(
-    command: Callable[..., None], kind: Any, names: Iterable[str], *, before: str
-) -> None:
-    """Give a command options for fields of a dataclass in place of its `**` parameter.
+def options_of(kind: Any, names: Iterable[str]) -> Callable[..., dict[str, Any]]:
+    """A maker for `taking`: what the options for some fields of a dataclass say, by field.
 
     Their help is the "text" of their metadata.
-
-    Args:
-        before: The parameter that they come before.
     """
-    hints, keyword = get_type_hints(kind), inspect.Parameter.KEYWORD_ONLY
-    fields = {name: kind.__dataclass_fields__[name] for name in names}
-    given = [
-        inspect.Parameter(
-            name,
-            keyword,
-            default=one.default,
-            annotation=Annotated[hints[name], typer.Option(help=one.metadata["text"])],
-        )
-        for name, one in fields.items()
-    ]
-    own = list(inspect.signature(command).parameters.values())[:-1]
-    place = [one.name for one in own].index(before)
-    taken = [one.replace(kind=keyword) for one in own]
-    signature = inspect.Signature([*taken[:place], *given, *taken[place:]])
-    command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    hints, of = get_type_hints(kind), kind.__dataclass_fields__
+
+    def made(**values: Any) -> dict[str, Any]:
+        return values
+
+    made.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=of[name].default,
+                annotation=Annotated[hints[name], typer.Option(help=of[name].metadata["text"])],
+            )
+            for name in names
+        ]
+    )
+    return made

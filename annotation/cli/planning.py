@@ -5,10 +5,12 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from annotation.cli.console import Json, show, told_errors, with_options
-from annotation.design.crowd import FIGURES, Crowd, enough, plan
+from annotation.cli.console import Json, show
+from annotation.design.workload import FIGURES, Crowd, enough, plan
 from annotation.texts import counted
 from semsim.base.cli.console import text_table
+from semsim.base.cli.options import settings_of, taking
+from semsim.base.cli.terminal import rows_of
 from semsim.base.stats.standstill import USUAL, evidence
 
 app = typer.Typer(
@@ -26,24 +28,23 @@ def main() -> None:
     """Estimate the people, days and money that a study will take, by a simulated crowd."""
 
 
-def crowd(runs: Runs = 10, seed: Seed = 0, as_json: Json = False, **assumed: Any) -> None:
+@app.command()
+@taking(assumed=settings_of(Crowd))
+def crowd(assumed: Crowd, runs: Runs = 10, seed: Seed = 0, as_json: Json = False) -> None:
     """Simulate the people of a large study: how many it takes, how long, and what it costs.
 
     Everybody who worked is paid, also who is excluded. Whoever fails too many catch trials is
     paused, as the product does, and then excluded: others give those votes again.
     """
-    with told_errors():
-        assumptions = Crowd(**assumed)
-        table = plan(assumptions, runs, seed)
-    rows = [{str(key): one for key, one in row.items()} for row in table.to_dict("records")]
-    of = counted(assumptions.items, "picture")
+    table = plan(assumed, runs, seed)
+    of = counted(assumed.items, "picture")
     head = (
         f"A simulated crowd, nobody real: {counted(runs, 'study', 'studies')} each of {of} × "
-        f"{counted(assumptions.votes, 'vote')}. In brackets what holds 90 % of them."
+        f"{counted(assumed.votes, 'vote')}. In brackets what holds 90 % of them."
     )
     early = f"An early end: {evidence(USUAL)}"
-    text = "\n".join([head, _lines(table), _needed(table, assumptions.most_wrong), early])
-    show(rows, text, as_json)
+    text = "\n".join([head, _lines(table), _needed(table, assumed.most_wrong), early])
+    show(rows_of(table), text, as_json)
 
 
 def _lines(table: pd.DataFrame) -> str:
@@ -74,7 +75,3 @@ def _needed(table: pd.DataFrame, most_wrong: float) -> str:
         return f"{goal}: without catch trials as well."
     more = money[rate] - money[0.0]
     return f"{goal}: with {rate:g} catch trials per vote, which cost {more:,.0f} more than none."
-
-
-with_options(crowd, Crowd, Crowd.__dataclass_fields__, before="runs")
-app.command()(crowd)

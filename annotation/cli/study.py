@@ -22,11 +22,11 @@ from annotation.cli.console import (
     counting,
     find_study,
     opened,
+    options_of,
     pictures,
     say,
     show,
     told_errors,
-    with_options,
 )
 from annotation.errors import AnnotationError, StudyError
 from annotation.formats import FORMATS, What
@@ -40,6 +40,7 @@ from annotation.study.study_file import StudyFile, paths_of, read_text, texts_li
 from annotation.study.vlm import Budget, Run, State
 from annotation.texts import counted
 from annotation.web.root_path import rooted
+from semsim.base.cli.options import taking
 from semsim.base.table_files import read_plain
 from semsim.base.words import JURY, PEOPLE, voters_words
 
@@ -90,6 +91,7 @@ original, reconstruction and, if known, attacked; the last three are paths
 from its folder on."""
 
 
+@taking(flags=options_of(StudySpec, FLAGS))
 def create(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="What to call the study.")] = "",
@@ -107,6 +109,7 @@ def create(
         ),
     ] = None,
     task: Annotated[Task, typer.Option(help=SETTINGS["task"].text)] = USUAL_TASK,
+    flags: Any = None,
     setting: Annotated[
         list[str] | None, typer.Option("--setting", help="NAME=VALUE, listed above. Repeatable.")
     ] = None,
@@ -120,7 +123,6 @@ def create(
     database: Database = None,
     images: Images = "",
     as_json: Json = False,
-    **flags: Any,
 ) -> None:
     folders, files = sets or [], manifests or []
     with told_errors():
@@ -169,7 +171,6 @@ def _table() -> str:
 
 
 create.__doc__ = f"{CREATE}\n\nSettings:\n\n{_table()}"
-with_options(create, StudySpec, FLAGS, before="setting")
 
 
 def parse(pairs: Iterable[str]) -> dict[str, Any]:

@@ -53,11 +53,6 @@ def order_of(seed: int, annotator: str) -> Permutation:
     return Permutation(1 + factor % (PRIME - 1), offset % PRIME)
 
 
-def rank(order: Permutation, salt: int) -> int:
-    """Return the place of an item with `salt` in `order`; lower comes first."""
-    return (order.factor * salt + order.offset) % PRIME
-
-
 def wants_another(n_recognised: int, n_votes: int, votes_per_item: int) -> bool:
     """Check whether K votes on an item, K odd, are split as evenly as can be: 3 to 2 of five.
 

@@ -10,6 +10,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from annotation.spec import StudySpec
+
 
 def source_ranks(image_ids: Sequence[str], seed: int) -> dict[str, int]:
     """A place for each original, from 0, in an order that only `seed` decides."""
@@ -37,14 +39,6 @@ def cells_in_order(seat: int, n_cells: int, *, originals: bool) -> list[int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
-    """Limits on what one annotator is shown of one original; see `StudySpec`."""
-
-    max_views: int | None = None
-    min_lag: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """Item that an annotator might be given; `source` is the original it asks about."""
 
@@ -61,7 +55,7 @@ class Seen:
         views: Items by original.
         again: Items they had before, which are no further view.
         named: Originals they were asked to name, after which nothing else of them may come.
-        recent: The originals of the last items, the latest last; `Limits.min_lag` of them or more.
+        recent: The originals of the last items, the latest last; as many as the lag, or more.
         near: Further originals, of which nothing may come for now where a lag is kept.
         waiting: Originals that are not to be named yet, as a trial, or an item in another tab, that
             shows something else of them has no answer.
@@ -75,16 +69,16 @@ class Seen:
     waiting: frozenset[str] = frozenset()
 
 
-def fits(one: Candidate, limits: Limits, seen: Seen) -> bool:
+def fits(one: Candidate, spec: StudySpec, seen: Seen) -> bool:
     """Check whether `one` may be given next with all limits kept, the lag as well."""
     return (
         _is_in_order(one, seen)
-        and _has_view(one, seen.views, limits, seen)
-        and _is_far(one, seen.recent, limits, seen)
+        and _has_view(one, seen.views, spec, seen)
+        and _is_far(one, seen.recent, spec, seen)
     )
 
 
-def choose(candidates: Sequence[Candidate], n: int, limits: Limits, seen: Seen) -> list[str]:
+def choose(candidates: Sequence[Candidate], n: int, spec: StudySpec, seen: Seen) -> list[str]:
     """Up to `n` of `candidates` (best first) to be given next, in the order they are to be shown.
 
     The number of views is never exceeded. The lag is kept as long as any candidate allows it; where
@@ -93,10 +87,10 @@ def choose(candidates: Sequence[Candidate], n: int, limits: Limits, seen: Seen) 
     chosen: list[str] = []
     views, recent = dict(seen.views), list(seen.recent)
     rest = [one for one in candidates if _is_in_order(one, seen)]
-    gives_way = not any(_is_far(one, recent, limits, seen) for one in rest)
+    gives_way = not any(_is_far(one, recent, spec, seen) for one in rest)
     while len(chosen) < n:
-        rest = [one for one in rest if _has_view(one, views, limits, seen)]
-        far = (one for one in rest if _is_far(one, recent, limits, seen))
+        rest = [one for one in rest if _has_view(one, views, spec, seen)]
+        far = (one for one in rest if _is_far(one, recent, spec, seen))
         best = next(far, None)
         if best is None and gives_way and rest:
             best = max(rest, key=lambda one: _lag(one, recent, seen))
@@ -114,16 +108,16 @@ def _is_in_order(one: Candidate, seen: Seen) -> bool:
     return one.source not in (seen.waiting if one.is_original else seen.named)
 
 
-def _has_view(one: Candidate, views: Mapping[str, int], limits: Limits, seen: Seen) -> bool:
-    if limits.max_views is None or one.item in seen.again:
+def _has_view(one: Candidate, views: Mapping[str, int], spec: StudySpec, seen: Seen) -> bool:
+    if spec.max_views is None or one.item in seen.again:
         return True
-    return views.get(one.source, 0) < limits.max_views
+    return views.get(one.source, 0) < spec.max_views
 
 
-def _is_far(one: Candidate, recent: Sequence[str], limits: Limits, seen: Seen) -> bool:
-    if limits.min_lag == 0:
+def _is_far(one: Candidate, recent: Sequence[str], spec: StudySpec, seen: Seen) -> bool:
+    if spec.min_lag == 0:
         return True
-    return one.source not in seen.near and one.source not in recent[-limits.min_lag :]
+    return one.source not in seen.near and one.source not in recent[-spec.min_lag :]
 
 
 def _lag(one: Candidate, recent: Sequence[str], seen: Seen) -> int:

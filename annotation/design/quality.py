@@ -285,71 +285,62 @@ def rate_of(spec: StudySpec, kind: TrialKind) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Since:
-    """From where trials of a kind are counted: after how many votes, and with which ordinal."""
+class Part:
+    """Settings in force, and from where trials are counted: so many votes, and that ordinal."""
 
+    spec: StudySpec
     votes: int = 0
     ordinal: int = 0
-
-
-BEGINNING = Since()
-
-
-def place(
-    spec: StudySpec, kind: TrialKind, seat: int, ordinal: int, since: Since = BEGINNING
-) -> int:
-    """After how many counted votes the annotator of a seat is shown a trial, counted from 0.
-
-    There is one trial in each block of 1 / rate votes, at a place in it drawn for the seat. So no
-    annotator can count to the next one, and no two people meet it at once. Repeats begin when
-    there is a vote `spec.repeat_lag` other votes back.
-    """
-    inside = random.Random(f"trial/{spec.seed}/{kind}/{seat}/{ordinal}").random()
-    start = max(_start(spec, kind), since.votes)
-    return start + int((ordinal - since.ordinal + inside) / rate_of(spec, kind))
-
-
-def due(spec: StudySpec, kind: TrialKind, seat: int, n_votes: int, since: Since = BEGINNING) -> int:
-    """The ordinal of the first trial of a kind whose `place` is not before `n_votes`.
-
-    Counted from the beginning, so many trials have their place before.
-    """
-    rate, start = rate_of(spec, kind), max(_start(spec, kind), since.votes)
-    if not rate or n_votes <= start:
-        return since.ordinal
-    # Whole blocks are over; only the trial of the last one has a place to look at.
-    number = since.ordinal + max(0, int((n_votes - start) * rate) - 1)
-    while place(spec, kind, seat, number, since) < n_votes:
-        number += 1
-    return number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
     """Schedule of the trials of a kind for the annotator of a seat, whatever has been amended.
 
+    There is one trial in each block of 1 / rate votes, at a place in it drawn for the seat. So no
+    annotator can count to the next one, and no two people meet it at once. Repeats begin when
+    there is a vote `spec.repeat_lag` other votes back.
+
     Attributes:
-        parts: Settings that were in force one after the other, each from where it counts.
+        parts: Settings that were in force one after the other.
     """
 
     kind: TrialKind
     seat: int
-    parts: tuple[tuple[StudySpec, Since], ...]
+    parts: tuple[Part, ...]
 
     def place(self, ordinal: int) -> int:
-        """As `place`, by the settings that a trial was made under; 0 where these have none."""
-        spec, since = next(part for part in reversed(self.parts) if part[1].ordinal <= ordinal)
-        if not rate_of(spec, self.kind):
+        """After how many counted votes a trial is shown, by the settings that it was made under.
+
+        0 where these have none.
+        """
+        part = next(part for part in reversed(self.parts) if part.ordinal <= ordinal)
+        rate, start = rhythm(part.spec, self.kind)
+        if not rate:
             return 0
-        return place(spec, self.kind, self.seat, ordinal, since)
+        name = f"trial/{part.spec.seed}/{self.kind}/{self.seat}/{ordinal}"
+        inside = random.Random(name).random()
+        return max(start, part.votes) + int((ordinal - part.ordinal + inside) / rate)
 
     def due(self, n_votes: int) -> int:
-        """As `due`, by the settings in force."""
-        spec, since = self.parts[-1]
-        return due(spec, self.kind, self.seat, n_votes, since)
+        """The ordinal of the first trial whose `place` is not before `n_votes`.
+
+        By the settings in force. Counted from the beginning, so many trials have their place
+        before.
+        """
+        part = self.parts[-1]
+        rate, start = rhythm(part.spec, self.kind)
+        start = max(start, part.votes)
+        if not rate or n_votes <= start:
+            return part.ordinal
+        # Whole blocks are over; only the trial of the last one has a place to look at.
+        number = part.ordinal + max(0, int((n_votes - start) * rate) - 1)
+        while self.place(number) < n_votes:
+            number += 1
+        return number
 
 
-def schedule(kind: TrialKind, seat: int, versions: Sequence[tuple[StudySpec, int]]) -> Schedule:
+def schedule(kind: TrialKind, seat: int, *versions: tuple[StudySpec, int]) -> Schedule:
     """The schedule under `versions` of the settings, of which there is at least one.
 
     Args:
@@ -357,13 +348,13 @@ def schedule(kind: TrialKind, seat: int, versions: Sequence[tuple[StudySpec, int
             change of rate or lag on trials are counted anew, with ordinals that none has that was
             made before.
     """
-    parts = [(versions[0][0], BEGINNING)]
+    made = Schedule(kind=kind, seat=seat, parts=(Part(spec=versions[0][0]),))
     for spec, votes in versions[1:]:
-        before, since = parts[-1]
-        if rhythm(spec, kind) != rhythm(before, kind):
-            free = due(before, kind, seat, max(votes, since.votes) + MOST_AHEAD, since)
-            parts.append((spec, Since(votes=votes, ordinal=free)))
-    return Schedule(kind=kind, seat=seat, parts=tuple(parts))
+        before = made.parts[-1]
+        if rhythm(spec, kind) != rhythm(before.spec, kind):
+            free = made.due(max(votes, before.votes) + MOST_AHEAD)
+            made = replace(made, parts=(*made.parts, Part(spec=spec, votes=votes, ordinal=free)))
+    return made
 
 
 def rhythm(spec: StudySpec, kind: TrialKind) -> tuple[float, int]:

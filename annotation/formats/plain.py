@@ -1,30 +1,33 @@
-"""Tables as CSV, JSON Lines and Parquet, and back: what is read is what was written.
+"""Tables as CSV, JSON Lines and Parquet, and manifests back: what is read is what was written.
 
 JSON Lines and Parquet are exact. In CSV an empty text cannot be told from a missing one, and is
 read as missing; formulas are escaped (see `semsim.base.spreadsheet`).
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pandas.api.types import is_datetime64_any_dtype, pandas_dtype
+from pandas.api.types import is_datetime64_any_dtype
 
 from annotation.errors import StudyError
 from semsim.base.spreadsheet import escaped, of_table, restored
 from semsim.base.storage.records import guarded
 from semsim.base.table_files import REMARKS, check_columns, form_of, read_plain, whole_texts
 
-TRUTH = {"True": True, "False": False, True: True, False: False}
+
+def as_csv(table: pd.DataFrame) -> str:
+    """A table as CSV in which no text is a formula to a spreadsheet."""
+    # The line ends of RFC 4180; with others a lone carriage return in a text is not quoted.
+    return str(of_table(table, escaped).to_csv(index=False, lineterminator="\r\n"))
 
 
 def write_csv(table: pd.DataFrame, path: Path) -> None:
-    """Write `table` as CSV in UTF-8, with text that a spreadsheet would run made harmless."""
-    # The line ends of RFC 4180; with others a lone carriage return in a text is not quoted.
-    of_table(table, escaped).to_csv(path, index=False, lineterminator="\r\n")
+    """Write `table` as CSV in UTF-8, see `as_csv`."""
+    path.write_text(as_csv(table), encoding="utf-8", newline="")
 
 
 def write_jsonl(table: pd.DataFrame, path: Path) -> None:
@@ -53,18 +56,17 @@ def _plain(column: pd.Series) -> list[Any]:
     return [None if gone else value for value, gone in zip(values, missing, strict=True)]
 
 
-def read_table(path: Path, types: Mapping[str, str]) -> pd.DataFrame:
-    """The table in a .csv, .tsv, .xlsx, .jsonl or .parquet file, with columns of these types.
+def read_table(path: Path, columns: Collection[str]) -> pd.DataFrame:
+    """The table in a .csv, .tsv, .xlsx, .jsonl or .parquet file; `columns` are text in it.
 
-    Further columns come along as text where the file does not say what they are. Its attribute
-    `REMARKS` has sentences on what was taken for granted. Raises
-    `StudyError` for a file that cannot be read, lacks a column or holds what its type does not.
+    Further columns come along as they are. Its attribute `REMARKS` has sentences on what was taken
+    for granted. Raises `StudyError` for a file that cannot be read or lacks a column.
     """
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".csv": _read_csv,
         ".tsv": _read_csv,
         ".xlsx": _read_xlsx,
-        ".jsonl": partial(_read_jsonl, columns=types),
+        ".jsonl": partial(_read_jsonl, columns=columns),
         ".parquet": pd.read_parquet,
     }
     read = readers.get(path.suffix.lower())
@@ -74,8 +76,8 @@ def read_table(path: Path, types: Mapping[str, str]) -> pd.DataFrame:
         raise StudyError(f"{path} is missing.")
     with guarded(path, StudyError):
         table = read(path)
-    check_columns(table, types, str(path), StudyError)
-    return table.assign(**{name: _typed(path, table[name], types[name]) for name in types})
+    check_columns(table, columns, str(path), StudyError)
+    return table.astype(dict.fromkeys(columns, "str"))
 
 
 def _read_xlsx(path: Path) -> pd.DataFrame:
@@ -110,18 +112,3 @@ def _object(line: str, number: int) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise ValueError(f"line {number} is not an object {{…}}")
     return row
-
-
-def _typed(path: Path, column: pd.Series, kind: str) -> pd.Series:
-    try:
-        if kind.startswith("datetime64"):
-            column = pd.to_datetime(column, format="ISO8601", utc=True)
-        if kind in ("bool", "boolean"):
-            column = column.astype(object).map(TRUTH.__getitem__, na_action="ignore")
-            if kind == "bool" and column.isna().any():  # which pandas would call False or True
-                raise ValueError("a missing value")
-        return column.astype(pandas_dtype(kind))
-    except (KeyError, ValueError, TypeError) as error:
-        raise StudyError(
-            f"{path}: the column {column.name} should hold {kind}; got {error}."
-        ) from error

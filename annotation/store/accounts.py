@@ -4,7 +4,7 @@ import secrets
 import uuid
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, delete, or_, select, update
+from sqlalchemy import Select, delete, or_, select, update
 from sqlalchemy.orm import Session as Transaction
 from sqlalchemy.orm import aliased
 
@@ -20,7 +20,7 @@ from annotation.domain import (
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError, SignInError
 from annotation.store.passwords import digest
-from annotation.store.tables import AccountRow, AccountSessionRow, InvitationRow
+from annotation.store.tables import AccountRow, AccountSessionRow, InvitationRow, same_fields
 
 
 def all_accounts(tx: Transaction) -> list[Account]:
@@ -182,12 +182,8 @@ def close_session(tx: Transaction, token: str) -> None:
 
 
 def _close_sessions(tx: Transaction, account_id: str, keep: str = "") -> None:
-    others = (AccountSessionRow.account_id == account_id, _not(keep))
-    tx.execute(delete(AccountSessionRow).where(*others))
-
-
-def _not(token: str) -> ColumnElement[bool]:
-    return AccountSessionRow.token_sha256 != digest(token)
+    mine, other = AccountSessionRow.account_id == account_id, digest(keep)
+    tx.execute(delete(AccountSessionRow).where(mine, AccountSessionRow.token_sha256 != other))
 
 
 def _forget_ended_sessions(tx: Transaction, now: datetime) -> None:
@@ -273,14 +269,9 @@ def _found(tx: Transaction, query: Select[InvitationRow, AccountRow, AccountRow]
 
 
 def _invitation(row: InvitationRow, inviter: AccountRow, target: AccountRow | None) -> Invitation:
-    return Invitation(
-        id=row.token_sha256,
-        role=Role(row.role),
-        invited_by=inviter.name,
-        created=row.created,
-        expires=row.expires,
-        account=None if target is None else _value(target),
-    )
+    account = None if target is None else _value(target)
+    told = same_fields(row, Invitation) | {"role": Role(row.role), "invited_by": inviter.name}
+    return Invitation(**told, id=row.token_sha256, account=account)
 
 
 def _by_name(name: str) -> Select[AccountRow]:
@@ -300,10 +291,4 @@ def _secret(row: AccountRow) -> Secret:
 
 
 def _value(row: AccountRow) -> Account:
-    return Account(
-        id=row.id,
-        name=row.name,
-        role=Role(row.role),
-        created=row.created,
-        disabled=row.disabled,
-    )
+    return Account(**same_fields(row, Account) | {"role": Role(row.role)})

@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from annotation.design.assignment import LEFT_OUT, order_of
-from annotation.design.exposure import Candidate, Limits, Seen, cells_in_order
+from annotation.design.exposure import Candidate, Seen, cells_in_order
 from annotation.domain import Annotator, SlotState, TrialKind, VoteStatus
 from annotation.errors import NotFoundError
 from annotation.spec import StudySpec
@@ -83,11 +83,6 @@ class Asker:
             "factor": order.factor,
             "offset": order.offset,
         }
-
-    @property
-    def limits(self) -> Limits:
-        """Limits of the study on what one annotator may see of one original."""
-        return Limits(max_views=self.spec.max_views, min_lag=self.spec.min_lag)
 
     @property
     def originals(self) -> int | None:

@@ -194,4 +194,4 @@ def _choose(tx: Session, annotator: Annotator, tab: str, items: Sequence[str], n
     """Asked again here, where other requests of the same person wait: limits hold in every tab."""
     asker = asker_of(tx, annotator)
     candidates = candidates_of(tx, asker, items)
-    return choose(candidates, n, asker.limits, seen_of(tx, asker, candidates, tab))
+    return choose(candidates, n, asker.spec, seen_of(tx, asker, candidates, tab))

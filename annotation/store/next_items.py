@@ -334,11 +334,6 @@ _RUN_OUT = (
 )
 
 
-def _with_free_slot() -> ColumnElement[int]:
-    """Count the items of a study with a free slot: in an index alone, item by item."""
-    return select(func.count()).select_from(_LAST).where(*_FREE_LAST).scalar_subquery()
-
-
 def _not_theirs() -> ColumnElement[int]:
     """Count those of `WITH_FREE_SLOT` that the annotator holds, less those of `_RUN_OUT`.
 
@@ -357,4 +352,8 @@ _FREE_LAST = (
     _LAST.k.in_(_KS),
     _LAST.state == FREE,
 )
-WITH_FREE_SLOT, NOT_THEIRS = _with_free_slot(), _not_theirs()
+# How many items of a study have a free slot: in an index alone, item by item.
+WITH_FREE_SLOT: ColumnElement[int] = (
+    select(func.count()).select_from(_LAST).where(*_FREE_LAST).scalar_subquery()
+)
+NOT_THEIRS = _not_theirs()

@@ -54,6 +54,7 @@ from annotation.store.tables import (
     Table,
     TrialRow,
     VoteRow,
+    same_fields,
 )
 
 JOINED = "joined"
@@ -229,7 +230,7 @@ def _binds(token: str) -> dict[str, Any]:
 
 def value_of(row: Row[Any] | AnnotatorRow) -> Annotator:
     """The annotator whose columns a row has."""
-    told = {field.name: getattr(row, field.name) for field in fields(Annotator)}
+    told = same_fields(row, Annotator)
     return Annotator(**told | {"status": AnnotatorStatus(row.status), "step": Step(row.step)})
 
 

@@ -1,6 +1,5 @@
 """Inside one transaction: what has been answered so far. Nothing here changes anything."""
 
-from collections.abc import Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -47,10 +46,16 @@ from annotation.store.tables import (
     StudyRow,
     TrialRow,
     VoteRow,
+    same_fields,
 )
 from annotation.tasks.kind import NONE
 
 NO_PICTURE = "The study has no such picture."
+_ITEM = (
+    StimulusRow.id.label("item"),
+    *(StimulusRow.model, StimulusRow.attack, SourceRow.image_id, SourceRow.class_name),
+    SourceRow.sha256.label("original"),
+)
 
 
 def study_progress(tx: Session, study_id: str) -> StudyProgress:
@@ -133,30 +138,25 @@ def _annotator_row(
     paused_by_itself: bool,
 ) -> AnnotatorRow:
     said = votes is not None and votes.answered > 0 and study.kind.has_none
-    told = person.step == Step.DONE or person.completion_code is not None
+    over = person.step == Step.DONE or person.completion_code is not None
     code = study.spec.completion_code or person.completion_code
+    told = same_fields(person, AnnotatorRow) | {
+        "status": AnnotatorStatus(person.status),
+        "step": Step(person.step),
+        "completion_code": code if over else None,
+    }
+    times = [float(rt) for rt in (votes.times or "").split()] if votes else []
     return AnnotatorRow(
-        name=person.name,
+        **told,
         done=votes.counted if votes else 0,
-        median_rt_ms=_median([float(rt) for rt in (votes.times or "").split()]) if votes else None,
+        median_rt_ms=median(times) if times else None,
         none_rate=votes.none / votes.answered if votes and said else None,
-        last_seen=person.last_seen,
-        simulated=person.simulated,
-        status=AnnotatorStatus(person.status),
         excluded=votes.excluded if votes else 0,
-        link_by=person.link_by,
-        step=Step(person.step),
-        completion_code=code if told else None,
-        keep_votes=person.keep_votes,
         catch_answered=caught.answered,
         catch_failed=caught.failed,
         warned=0 < study.spec.catch_warn_after <= caught.failed,
         paused_by_itself=paused_by_itself,
     )
-
-
-def _median(times: Sequence[float | None]) -> float | None:
-    return median(time for time in times if time is not None) if times else None
 
 
 def median_rt_ms(n: int | ColumnElement[int], *where: ColumnElement[bool]) -> ScalarSelect[float]:
@@ -229,12 +229,7 @@ def item_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     """One row a reconstruction, decoys left out, in the order they were made."""
     rows = tx.execute(
         select(
-            StimulusRow.id.label("item"),
-            StimulusRow.model,
-            StimulusRow.attack,
-            SourceRow.image_id,
-            SourceRow.class_name,
-            SourceRow.sha256.label("original"),
+            *_ITEM,
             StimulusRow.sha256.label("reconstruction"),
             StimulusRow.attacked_sha256.label("attacked"),
         )
@@ -285,13 +280,8 @@ def stimulus_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     """One row an item of any kind: what is shown, beside what, and which classes are offered."""
     rows = tx.execute(
         select(
-            StimulusRow.id.label("item"),
+            *_ITEM,
             StimulusRow.kind,
-            StimulusRow.model,
-            StimulusRow.attack,
-            SourceRow.image_id,
-            SourceRow.class_name,
-            SourceRow.sha256.label("original"),
             StimulusRow.sha256.label("shown"),
             CandidateListRow.classes.label("candidates"),
         )
@@ -326,15 +316,8 @@ def candidate_lists(tx: Session, study: Study) -> list[CandidateList]:
         .where(SourceRow.study_id == study.id)
         .order_by(SourceRow.image_id, CandidateListRow.id)
     )
-    return [
-        CandidateList(
-            classes=tuple(row.classes),
-            true_position=row.true_position,
-            true_rank=row.true_rank,
-            forced=row.forced,
-        )
-        for row in rows
-    ]
+    known = (same_fields(row, CandidateList) for row in rows)
+    return [CandidateList(**one | {"classes": tuple(one["classes"])}) for one in known]
 
 
 def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:

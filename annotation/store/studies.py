@@ -40,6 +40,7 @@ from annotation.store.tables import (
     StudyRow,
     Table,
     VoteRow,
+    same_fields,
 )
 from semsim.base.errors import StoreError
 
@@ -156,10 +157,7 @@ def _lists(
         yield {
             "id": ids[key],
             "source_id": sources[about.get(key, key)],  # an original that is set aside has no item
-            "classes": list(candidates.classes),
-            "true_position": candidates.true_position,
-            "true_rank": candidates.true_rank,
-            "forced": candidates.forced,
+            **vars(candidates),
             "sha256": candidates.sha256,
         }
 
@@ -391,13 +389,7 @@ def protocol_versions(tx: Session, study_id: str) -> list[ProtocolVersion]:
     specs = [settings_of(row) for row in rows]
     return [
         ProtocolVersion(
-            version=row.version,
-            sha256=row.sha256,
-            spec=spec,
-            why=row.why,
-            by=row.by,
-            at=row.at,
-            changed=_changed(before, spec),
+            **same_fields(row, ProtocolVersion) | {"spec": spec}, changed=_changed(before, spec)
         )
         for row, before, spec in zip(rows, [specs[0], *specs], specs, strict=False)
     ]
@@ -423,26 +415,15 @@ def _row_of_token(tx: Session, token: str) -> StudyRow:
 
 
 def _value(row: StudyRow) -> Study:
-    return Study(
-        id=row.id,
-        name=row.name,
-        task=Task(row.task),
-        status=StudyStatus(row.status),
-        spec=settings_of(row),
-        token=row.token,
-        created=row.created,
-        protected=row.password_hash is not None,
-        dataset=row.dataset,
-        models=tuple(row.models),
-        n_items=row.n_items,
-        n_decoys=row.n_decoys,
-        n_originals=row.n_originals,
-        n_failed=row.n_failed,
-        protocol=row.protocol,
-        version=row.version,
-        targets={model: TargetTest(**test) for model, test in row.targets.items()},
-        judges=tuple(row.judges),
-    )
+    turned = {
+        "task": Task(row.task),
+        "status": StudyStatus(row.status),
+        "spec": settings_of(row),
+        "models": tuple(row.models),
+        "targets": {model: TargetTest(**test) for model, test in row.targets.items()},
+        "judges": tuple(row.judges),
+    }
+    return Study(**same_fields(row, Study) | turned, protected=row.password_hash is not None)
 
 
 def delete_study(tx: Session, study_id: str, now: datetime) -> int:

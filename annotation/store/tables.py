@@ -5,6 +5,7 @@ the K votes were split and the study asks for an extra vote then. No second vote
 at most one slot and one counted vote on an item.
 """
 
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -83,6 +84,11 @@ Word = String(32)
 def _where(condition: str) -> dict[str, Any]:
     """Return what lets an index hold only some rows, in either database."""
     return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
+
+def same_fields(row: Any, kind: Any) -> dict[str, Any]:
+    """Return what a row holds of the fields of the dataclass `kind`, as it lies there."""
+    return {one.name: getattr(row, one.name) for one in fields(kind) if hasattr(row, one.name)}
 
 
 class StudyRow(Table):

@@ -132,9 +132,9 @@ def due(
     waiting: list[Any] = [*(trial for trial in known if trial.state == OPEN), *maker.made]
     if not waiting:
         return list(items)
-    elsewhere = (
-        _tabs_at_work(tx, by, now) if {held.tab for held in by.held.values()} - {tab} else set()
-    )
+    elsewhere: set[str] = set()
+    if {held.tab for held in by.held.values()} - {tab}:  # those for which items are reserved now
+        elsewhere = set(connection.scalars(_TABS, {"me": annotator.id, "now": now}))
     given = [trial for trial in waiting if trial.tab not in elsewhere - {tab}]
     moved = [trial.id for trial in given if trial.tab != tab]
     if moved:
@@ -145,11 +145,6 @@ def due(
     # As of the items, or it would tell them from trials.
     until = items[0].lease_until if items else now + timedelta(seconds=spec.lease_seconds)
     return _mixed(items, places, task_items(tx, given, until))[:n]
-
-
-def _tabs_at_work(tx: Session, by: Claimer, now: datetime) -> set[str]:
-    """The tabs for which items are reserved now."""
-    return set(tx.connection().scalars(_TABS, {"me": by.annotator.id, "now": now}))
 
 
 def _index(schedule: Schedule, ordinal: int, votes: int, items: Sequence[TaskItem]) -> int:
@@ -411,7 +406,7 @@ def _fitting(
         recent=(*answered, *(held[item] for item in items[:index])),
         near=seen.near.union(soon, elsewhere),
     )
-    return [one.item for one in known if fits(one, asker.limits, seen)]
+    return [one.item for one in known if fits(one, spec, seen)]
 
 
 def _stimuli_of(tx: Session, study_id: str, kind: StimulusKind) -> list[str]:
@@ -440,7 +435,7 @@ def schedules_of(
 ) -> Mapping[TrialKind, Schedule]:
     """The schedule of each of `MIXED` for `annotator`; `spec` are the settings of that version."""
     versions = [(spec, 0)] if version == 1 else _versions(tx, annotator)
-    return {kind: quality.schedule(kind, annotator.seat, versions) for kind in MIXED}
+    return {kind: quality.schedule(kind, annotator.seat, *versions) for kind in MIXED}
 
 
 def _versions(tx: Session, annotator: Annotator) -> Sequence[tuple[StudySpec, int]]:

@@ -201,18 +201,12 @@ def _add_vote(
             an answer to. The row that it returns is none of the session's.
     """
     row: dict[str, Any] = {
-        "id": answer.id,
+        **{name: one for name, one in vars(answer).items() if name not in ("item", "version")},
         "study_id": annotator.study_id,
         "annotator_id": annotator.id,
-        "answer": answer.answer,
-        "reason": answer.reason,
         "recognised": shown.spec.kind.recognised(shown.true_class, answer.answer),
-        "rt_ms": answer.rt_ms,
-        "client_ts": answer.client_ts,
         "server_ts": now,
         "display": dict(answer.display),
-        "views": list(answer.views),
-        "tab": answer.tab,
         "protocol": shown_under(answer, shown.version),
         **given,
     }

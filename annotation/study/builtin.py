@@ -45,7 +45,7 @@ class DemoInTheMaking:
     def __init__(
         self, store: Store, sets: Sequence[Path], images: Shelf, pairs: Sequence[Path] = ()
     ) -> None:
-        self._given = (store, sets, images, pairs, _is_fresh(store))
+        self._given = (store, sets, images, pairs, not list_studies(store))
         self._problem = ""
         self._thread = Thread(target=self._make, name="demo", daemon=True)
 
@@ -89,12 +89,15 @@ def ensure_demo(
             start at once on one database one does so, and the others wait for it.
     """
     with store.alone():
-        fresh = _is_fresh(store) if fresh is None else fresh
-        _ensure_demo(store, _wanted(sets, pairs), images, fresh)
-
-
-def _is_fresh(store: Store) -> bool:
-    return not list_studies(store)
+        names = {study.name: study for study in list_studies(store)}
+        begun = names.get(SIMULATED)
+        if begun is not None and (not begun.spec.simulated or _is_whole(store, begun)):
+            return
+        makes = begun is not None or (not names if fresh is None else fresh)
+        for spec, of in _wanted(sets, pairs) if makes else ():
+            names[spec.name] = names.get(spec.name) or create_study(store, spec, of, images)
+        if SIMULATED in names:
+            simulate(store, names[SIMULATED].id, ANNOTATORS)
 
 
 def _wanted(sets: Sequence[Path], pairs: Sequence[Path]) -> list[tuple[StudySpec, Sequence[Path]]]:
@@ -105,22 +108,6 @@ def _wanted(sets: Sequence[Path], pairs: Sequence[Path]) -> list[tuple[StudySpec
     )
     people = replace(spec, name=PEOPLE, simulated=False)
     return [one for one in ((spec, sets), (faces, pairs), (people, sets)) if one[1]]
-
-
-def _ensure_demo(
-    store: Store,
-    wanted: Sequence[tuple[StudySpec, Sequence[Path]]],
-    images: Shelf,
-    fresh: bool,
-) -> None:
-    names = {study.name: study for study in list_studies(store)}
-    begun = names.get(SIMULATED)
-    if begun is not None and (not begun.spec.simulated or _is_whole(store, begun)):
-        return
-    for spec, sets in wanted if fresh or begun is not None else ():
-        names[spec.name] = names.get(spec.name) or create_study(store, spec, sets, images)
-    if SIMULATED in names:
-        simulate(store, names[SIMULATED].id, ANNOTATORS)
 
 
 def _is_whole(store: Store, study: Study) -> bool:

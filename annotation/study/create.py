@@ -21,10 +21,10 @@ import numpy as np
 
 from annotation import images as kept
 from annotation.design import quality
-from annotation.design.feasibility import feasibility, load_of
-from annotation.design.list_facts import list_facts
+from annotation.design.candidates import list_facts
 from annotation.design.quality import Gold
 from annotation.design.study_plan import Original, Reconstruction, StudyPlan, plan_study
+from annotation.design.workload import load_of, workload
 from annotation.domain import Study
 from annotation.errors import StudyError
 from annotation.formats.plain import read_table
@@ -70,7 +70,7 @@ def read_manifest(path: Path) -> Manifest:
     Raises `StudyError` for a file that is no such table.
     """
     path = Path(path).resolve()
-    table = read_table(path, dict.fromkeys(COLUMNS, "str"))
+    table = read_table(path, COLUMNS)
     if ATTACKED in table.columns:
         table[ATTACKED] = table[ATTACKED].astype("str")
     rows = _Rows(path=path)
@@ -211,7 +211,7 @@ class Examination:
         """Number of people it takes, and what to expect of so many; empty where nothing is made."""
         if self.plan is None:
             return ""
-        found = feasibility(self.plan.spec, load_of(self.plan))
+        found = workload(self.plan.spec, load_of(self.plan))
         return f"{found.people}. {found.risk}"
 
 

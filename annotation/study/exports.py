@@ -1,12 +1,11 @@
 """Votes and labels of a study as tables, the form in which they leave the study."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from annotation.design.list_facts import ListFacts, list_facts
+from annotation.design.candidates import ListFacts, list_facts
 from annotation.domain import Study
 from annotation.formats.study_data import STIMULUS_COLUMNS, StudyData
 from annotation.images import Shelf, fetch, here, path_of
@@ -19,23 +18,6 @@ Rows = list[dict[str, Any]]
 PICTURES = ("original", "reconstruction", "attacked", "shown")  # columns of SHA-256s
 
 
-@dataclass(frozen=True, kw_only=True)
-class Collected:
-    """Data collected in a study: its votes, its pictures, the facts of its lists.
-
-    Attributes:
-        votes: As from `export_votes`.
-        items: One row a reconstruction with `item` and, as SHA-256, `original` and
-            `reconstruction`.
-        lists: None without any.
-    """
-
-    study: Study
-    votes: pd.DataFrame
-    items: pd.DataFrame
-    lists: ListFacts | None
-
-
 def _at_once(store: Store, study_id: str, *rows: Callable[[Any, Study], Any]) -> Sequence[Any]:
     """A study and what each of `rows` reads of it, all as it is at one moment."""
 
@@ -46,17 +28,19 @@ def _at_once(store: Store, study_id: str, *rows: Callable[[Any, Study], Any]) ->
     return store.read(read)
 
 
-def read_collected(store: Store, study_id: str) -> Collected:
-    """All of it as it is at one moment; raises `NotFoundError`."""
+def read_collected(
+    store: Store, study_id: str
+) -> tuple[Study, pd.DataFrame, ListFacts | None, pd.DataFrame]:
+    """A study as it is at one moment; raises `NotFoundError`.
+
+    Returns:
+        The study, its votes as from `export_votes`, the facts of its lists, and one row a
+        reconstruction with `item` and, as SHA-256, `original` and `reconstruction`.
+    """
     rows = (reports.vote_rows, reports.item_rows, reports.candidate_lists)
     study, votes, items, lists = _at_once(store, study_id, *rows)
     facts = list_facts(lists)
-    return Collected(
-        study=study,
-        votes=_votes(study, votes, facts),
-        items=pd.DataFrame(items, columns=list(ITEM_COLUMNS)),
-        lists=facts,
-    )
+    return study, _votes(study, votes, facts), facts, pd.DataFrame(items, columns=[*ITEM_COLUMNS])
 
 
 def export_votes(store: Store, study_id: str) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from typing import Any
 from annotation.design.assignment import share
 from annotation.design.quality import MOST_AHEAD
 from annotation.domain import (
+    LONGEST_NAME,
     Annotator,
     AnnotatorProgress,
     Answer,
@@ -49,7 +50,7 @@ from annotation.store.next_items import open_items
 from annotation.texts import flaw
 from semsim.base.errors import StoreError
 
-LONGEST_NAME, LONGEST_STUDY_NAME = 80, 200  # letters
+LONGEST_STUDY_NAME = 200  # letters
 MOST_ITEMS = MOST_AHEAD  # a browser never needs more at once: 200, and as many answers under way
 MOST_TRIES = 20  # each lost one means that others got items
 STAMP = "%Y%m%dT%H%M%SZ"  # in the name of a backup
@@ -366,7 +367,8 @@ def vote(store: Store, by: Annotator | Caller, answer: Answer, now: datetime) ->
     `AnswerError` for what the item does not offer, `NotFoundError` and `NotAllowedError` for items
     that do not exist or were never given to them, `ConflictError` for an id used otherwise.
     """
-    answer = replace(answer, id=_uuid(answer.id))
+    wrong = AnswerError(f"A vote's id must be a UUID made by the browser; got {answer.id!r}.")
+    answer = replace(answer, id=_uuid(answer.id, wrong))
     return store.write(lambda tx: voting.record(tx, _here(tx, by, now), answer, now))
 
 
@@ -377,13 +379,11 @@ def _here(tx: Any, by: Annotator | Caller, now: datetime) -> Annotator:
     return _annotator(tx, by, partial(people.owner_here, now=now))
 
 
-def _uuid(text: str) -> str:
+def _uuid(text: str, wrong: Exception) -> str:
     try:
         return str(uuid.UUID(text))
     except ValueError:
-        raise AnswerError(
-            f"A vote's id must be a UUID made by the browser; got {text!r}."
-        ) from None
+        raise wrong from None
 
 
 def undo(store: Store, annotator: Annotator, vote_id: str, now: datetime) -> TaskItem:
@@ -392,10 +392,7 @@ def undo(store: Store, annotator: Annotator, vote_id: str, now: datetime) -> Tas
     Raises `NotFoundError` if this annotator gave no such vote, `ConflictError` if the study is
     closed or the item has been answered again since.
     """
-    try:
-        known = str(uuid.UUID(vote_id))
-    except ValueError:
-        raise NotFoundError(f"You have given no vote {vote_id!r}.") from None
+    known = _uuid(vote_id, NotFoundError(f"You have given no vote {vote_id!r}."))
     return store.write(lambda tx: voting.take_back(tx, annotator, known, now))
 
 

@@ -13,15 +13,11 @@ from typing import Any
 
 from annotation.domain import Study
 from annotation.errors import StudyError
-from annotation.spec import LEAST_LEASE, SETTINGS, HeadlineRule, StudySpec
+from annotation.spec import SETTINGS, HeadlineRule, StudySpec
 from annotation.store import Store, reading, studies
 from semsim.base.alike import alike
 
-_SHORT_LEASE = (
-    f"Seconds of a reservation: at least {LEAST_LEASE}, as a page renews it every 30; got {{}}."
-)
 AMENDABLE = frozenset(name for name, one in SETTINGS.items() if one.amendable)
-MOST = 2**31 - 1  # what a database counts to
 _NO_FURTHER_VOTE = (
     "A further vote goes to items that are split on the true class, while the human score "
     f"{HeadlineRule.AS_ORIGINAL_NAMED.value} goes by what people call the originals. Leave the "
@@ -65,15 +61,7 @@ def problems_of(spec: StudySpec) -> list[str]:
     """Say why no study can have these settings."""
     by_names = spec.headline is HeadlineRule.AS_ORIGINAL_NAMED
     further = [_NO_FURTHER_VOTE] if by_names and spec.extra_vote else []
-    lease = [_SHORT_LEASE.format(spec.lease_seconds)] if spec.lease_seconds < LEAST_LEASE else []
-    return [*further, *lease, *_too_large(spec), *_alike(spec)]
-
-
-def _too_large(spec: StudySpec) -> Iterator[str]:
-    for name, one in SETTINGS.items():
-        value = getattr(spec, name)
-        if isinstance(value, int) and abs(value) > MOST:
-            yield f"{one.label}: at most {MOST:,}; got {value:,}."
+    return [*further, *_alike(spec)]
 
 
 def _alike(spec: StudySpec) -> Iterator[str]:

@@ -18,11 +18,11 @@ from annotation.domain import Study, TargetTest
 from annotation.errors import StudyError
 from annotation.store import Store, studies
 from annotation.texts import flaw, shortened
-from semsim.base.errors import SemsimError
+from semsim.base.errors import DataError, SemsimError
 from semsim.base.picture_files import read_pixels
-from semsim.base.sets.set_format import COLUMNS, JURY_COLUMNS, PREDICTION_COLUMNS
-from semsim.base.storage.places import resolved
-from semsim.base.storage.records import RECONSTRUCTION_SET, guarded, read_record
+from semsim.base.sets import reader
+from semsim.base.sets.set_format import JURY_COLUMNS, PREDICTION_COLUMNS
+from semsim.base.storage.records import guarded
 from semsim.base.table_files import check_columns
 
 _USED = ["image_id", "class_name", "original", "reconstruction", "attacked"]
@@ -73,9 +73,11 @@ class SetFolder:
 
 def read_set(folder: Path) -> SetFolder:
     """The reconstruction set in `folder`; `StudyError` says what is missing or wrong."""
-    folder = resolved(folder).resolve()
-    run = _read_run(folder)
-    manifest = _read_table(folder / "manifest.parquet", COLUMNS)
+    try:
+        found = reader.read_set(folder)
+    except DataError as error:
+        raise StudyError(str(error)) from error
+    folder, run, manifest = found.folder, found.run, found.manifest.reset_index(drop=True)
     ok = manifest[manifest["status"] == "ok"]
     originals = _read_predictions(folder).get("original", {})
     return SetFolder(
@@ -91,13 +93,6 @@ def read_set(folder: Path) -> SetFolder:
         judge=_judge(run) if originals else "",
         jury=_read_jury(folder),
     )
-
-
-def _read_run(folder: Path) -> dict[str, Any]:
-    path = folder / "run.json"
-    if not path.exists():
-        raise StudyError(f"{folder} is not a reconstruction set: run.json is missing.")
-    return read_record(path, RECONSTRUCTION_SET, StudyError)
 
 
 def _judge(run: Mapping[str, Any]) -> str:
@@ -200,8 +195,6 @@ def _images(folder: Path, rows: pd.DataFrame) -> Iterator[SetImage]:
 
 
 def _read_table(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
-    if not path.exists():
-        raise StudyError(f"{path.parent} is not a reconstruction set: {path.name} is missing.")
     with guarded(path, StudyError):
         table = pd.read_parquet(path)
     check_columns(table, columns, str(path), StudyError)
@@ -262,9 +255,7 @@ def _logs(table: pd.DataFrame, path: Path) -> np.ndarray:
     return given.to_numpy()
 
 
-def _inside(folder: Path, relative: Any, where: str) -> Path:
-    if not isinstance(relative, str):
-        raise StudyError(f"{where} is no path: {relative!r}.")
+def _inside(folder: Path, relative: str, where: str) -> Path:
     try:
         return place_below(folder, relative)
     except StudyError as error:

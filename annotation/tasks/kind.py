@@ -56,6 +56,7 @@ class Kind(ABC):
         only: Settings of a study that mean something to this kind alone, and what to say of others
             that have one; empty: they pass over it.
         lists: Whether an item offers classes of a list drawn for its original.
+        beside: Whether the original is shown with the reconstruction, to compare the two.
         binary: Whether an answer says no more than recognised or not.
         decoys: Whether an item may set an original beside something else.
         simulated: Whether what a classifier sees shows what an annotator might answer.
@@ -76,6 +77,7 @@ class Kind(ABC):
     check: ClassVar[tuple[Question, ...]]
     only: ClassVar[Mapping[str, str]] = MappingProxyType({})
     lists: ClassVar[bool] = False
+    beside: ClassVar[bool] = False
     binary: ClassVar[bool] = False
     decoys: ClassVar[bool] = False
     simulated: ClassVar[bool] = False
@@ -97,11 +99,6 @@ class Kind(ABC):
     @abstractmethod
     def keys(self) -> tuple[Key, ...]:
         """The answers that every item offers, in the order of the screen."""
-
-    @property
-    def beside(self) -> bool:
-        """True if the original is shown beside the reconstruction."""
-        return False
 
     @property
     def first_ms(self) -> int:

@@ -91,6 +91,7 @@ class Pair(Kind):
             "pair.",
         }
     )
+    beside = True
     binary = True
     decoys = True
     nothing = DIFFERENT
@@ -106,11 +107,6 @@ class Pair(Kind):
             Key(code="KeyF", answer=SAME, label="Same"),
             Key(code="KeyJ", answer=DIFFERENT, label="Different"),
         )
-
-    @property
-    def beside(self) -> bool:
-        """Always: it is what the reconstruction is compared with."""
-        return True
 
     def recognised(self, true_class: str, answer: str) -> bool:
         """Return whether both were taken for the same."""

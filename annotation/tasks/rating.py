@@ -102,6 +102,7 @@ class Rating(Kind):
     )
     check = _CHECK
     only: ClassVar[Mapping[str, str]] = MappingProxyType({one: _ALONE.format(one) for one in _OWN})
+    beside = True
     decides = "mean rating"
     headline = "mean-rating"
     nothing = "1"
@@ -133,11 +134,6 @@ class Rating(Kind):
             )
             for number in range(1, self.levels + 1)
         )
-
-    @property
-    def beside(self) -> bool:
-        """Always: it is what the reconstruction is compared with, even where it comes first."""
-        return True
 
     @property
     def scale(self) -> Scale:
@@ -188,8 +184,3 @@ class Rating(Kind):
                     f"The ends of the scale are called by 1 to {LONGEST_WORDS} letters; got "
                     f"{words!r}."
                 )
-        if not 0 <= self.first_ms <= LONGEST_FIRST_MS:
-            yield (
-                f"The original may be shown first for up to {LONGEST_FIRST_MS} ms, 0 is beside; "
-                f"got {self.first_ms}."
-            )

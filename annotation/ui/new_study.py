@@ -10,20 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from annotation.design.feasibility import (
-    MEAN_OVER_MEDIAN,
-    SECONDS_PER_VOTE,
-    Load,
-    feasibility,
-    load_before,
-)
-from annotation.design.list_facts import RANDOM_LISTS, list_facts
-from annotation.design.quality import expected
-from annotation.design.study_plan import (
-    PlannedItem,
-    StudyPlan,
-    list_key,
-)
+from annotation.design.candidates import RANDOM_LISTS, list_facts
+from annotation.design.study_plan import PlannedItem, StudyPlan, list_key
+from annotation.design.workload import Workload, load_of, workload
 from annotation.domain import StimulusKind
 from annotation.errors import StudyError
 from annotation.spec import (
@@ -43,7 +32,6 @@ from annotation.study.sets import SetFolder, read_set
 from annotation.study.study_file import StudyFile
 from annotation.tasks import KINDS
 from annotation.texts import counted
-from annotation.ui.study_view import duration
 from annotation.web import label_page
 from semsim.base.stats.standstill import evidence
 
@@ -52,7 +40,6 @@ TOP_LISTS = (
     "With the likeliest words a class that is rarely confused stands on few lists but its own, so "
     "that lists alone may give answers away."
 )
-BETWEEN = 0.4  # seconds that an answer takes beyond looking, as the labelling page has it
 MOST_DRAWN = 4000  # originals whose lists are drawn while somebody fills the form in
 SHOWN = 12  # items of a preview
 STEPS = ("pictures", "question", "people", "review")
@@ -178,83 +165,57 @@ def _read(folder: Path, age: tuple[int, ...]) -> SetFolder:
 def look(store: Store, draft: StudyFile, known: Known) -> Look:
     """Return the outlook of the draft as it stands."""
     settings = without_others(draft.settings)
-    problems: dict[str, list[str]] = {}
     named = {**settings, "name": str(settings.get("name") or "-")}  # asked for in the last step
+    problems: dict[str, list[str]] = {}
+    folders: list[SetFolder] = []
     spec = None
+    try:
+        spec = StudySpec(**named) if "task" in named else None
+    except StudyError as error:
+        problems = problems_by_step(named, error)
     if "task" not in named:
         problems["question"] = ["Choose what people are asked."]
-    else:
-        try:
-            spec = StudySpec(**named)
-        except StudyError as error:
-            problems |= problems_by_step(named, error)
-    folders: list[SetFolder] = []
     try:
         folders = read(chosen(draft, known))
+        if spec is not None and folders:
+            problems = _between(spec, folders)
+            if not problems:
+                return _told(store, draft, outline(spec, folders), folders)
     except StudyError as error:
         problems["pictures"] = str(error).splitlines()
-    if spec is None or not folders:
-        return Look(problems=problems, said=_of_sets(folders), folders=folders)
-    if between := problems_between(spec, folders):
-        own = problems_of(spec)
-        parts = {"question": own, "pictures": [one for one in between if one not in own]}
-        problems |= {step: lines for step, lines in parts.items() if lines}
-        return Look(problems=problems, said=_of_sets(folders), folders=folders)
-    try:
-        plan = outline(spec, folders)
-    except StudyError as error:
-        return Look(problems={"pictures": str(error).splitlines()}, said={}, folders=folders)
-    return _told(store, draft, plan, folders)
+    return Look(problems=problems, said=_of_sets(folders), folders=folders)
+
+
+def _between(spec: StudySpec, folders: Sequence[SetFolder]) -> dict[str, list[str]]:
+    """Return why sets cannot be asked about together, or not so, by step."""
+    between, own = problems_between(spec, folders), problems_of(spec)
+    parts = {"question": own, "pictures": [one for one in between if one not in own]}
+    return {step: lines for step, lines in parts.items() if lines and between}
 
 
 def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[SetFolder]) -> Look:
     spec, n = plan.spec, draft.people or plan.spec.votes_per_item
-    load = _load(plan)
-    found = feasibility(spec, load, n)
-    looked = usual_rt_ms(store, spec.task)
-    seconds = SECONDS_PER_VOTE if looked is None else looked / 1000 + BETWEEN
-    votes = load.n_items * spec.votes_per_item
-    more = round(n * expected(spec, votes / max(1, n), _n_gold(draft)))
-    besides = f" and about {counted(more, 'answer')} that never count" if more else ""
-    needed = (votes + more) * seconds * MEAN_OVER_MEDIAN
-    work = (
-        f"{counted(load.n_items, 'item')} × {counted(spec.votes_per_item, 'vote')} = "
-        f"{counted(votes, 'vote')}{besides}: about {duration(needed)} in all, "
-        f"{duration(needed / max(1, n))} for each of {counted(n, 'person', 'people')}, "
-        f"at {seconds:.2g} seconds a vote, "
-        f"the median{'' if looked is None else ' of the studies of this task so far'}, "
-        f"and {MEAN_OVER_MEDIAN - 1:.0%} on top, as slow answers take longer by more."
-    )
-    paid = needed / 3600 * (draft.wage or 0)
-    cost = [f"At {draft.wage:g} an hour that costs about {paid:,.2f}."] if draft.wage else []
-    enough = found.annotators_enough is not None and n >= found.annotators_enough
+    usual, n_gold = usual_rt_ms(store, spec.task), len(draft.gold.strip().splitlines()[1:])
+    found = workload(spec, load_of(plan, drawn=False), n, usual_ms=usual, n_gold=n_gold)
+    wage = draft.wage or 0
+    cost = [f"At {wage:g} an hour that costs about {found.hours * wage:,.2f}."] if wage else []
     early = [f"An early end: {evidence(spec.quiet_looks)}"] if spec.quiet_looks else []
-    people = [work, *cost, f"{found.people}.", found.risk, *early]
     lists = _of_lists(plan, folders)
     said = {
         **_of_sets(folders),
         "question": lists,
-        "people": [*people, *(line.split(" Some know")[0] for line in lists[:1])],
-        "review": review(plan, draft),
+        "people": [
+            found.work,
+            *cost,
+            f"{found.people}.",
+            found.risk,
+            *early,
+            *(line.split(" Some know")[0] for line in lists[:1]),
+        ],
+        "review": review(plan, found, n),
     }
+    enough = found.annotators_enough is not None and n >= found.annotators_enough
     return Look(problems={}, said=said, enough=enough, plan=plan, folders=folders)
-
-
-def _n_gold(draft: StudyFile) -> int:
-    """Return the number of gold items of a draft: the rows below the first."""
-    return max(0, len(draft.gold.strip().splitlines()) - 1)
-
-
-def _load(plan: StudyPlan) -> Load:
-    """Return the load of a plan, before it is drawn whose originals the decoys show."""
-    kinds = Counter(item.kind for item in plan.items)
-    return load_before(
-        plan.spec,
-        n_reconstructions=kinds[StimulusKind.RECONSTRUCTION],
-        n_originals=len({item.image_id for item in plan.items}),
-        n_models=len(plan.models),
-        n_decoys=kinds[StimulusKind.DECOY],
-    )
 
 
 def _of_sets(folders: Sequence[SetFolder]) -> dict[str, list[str]]:
@@ -289,33 +250,29 @@ def _of_lists(plan: StudyPlan, folders: Sequence[SetFolder]) -> list[str]:
     return [*reversed(facts.said), *top] if facts else top
 
 
-def review(plan: StudyPlan, draft: StudyFile) -> list[str]:
-    """All that the study would be, in sentences."""
-    spec = plan.spec
-    load = _load(plan)
-    kinds = Counter(item.kind for item in plan.items)
+def review(plan: StudyPlan, found: Workload, n: int) -> list[str]:
+    """All that the study would be, in sentences; `n` people are expected."""
+    spec, kinds = plan.spec, Counter(item.kind for item in plan.items)
     never = (StimulusKind.DECOY, StimulusKind.ORIGINAL)
     extra = [counted(kinds[kind], kind.value) for kind in never if kinds[kind]]
     with_extra = f", {' and '.join(extra)} among them" if extra else ""
     failed = (
         f" {counted(plan.n_failed, 'failed reconstruction')} left out." if plan.n_failed else ""
     )
-    n = draft.people or spec.votes_per_item
-    found = feasibility(spec, load, n)
     lists = (
         f" Each picture comes with up to {spec.list_size} words, one of them right."
         if spec.kind.lists
         else ""
     )
     return [
-        f"People look at {counted(load.n_items, 'item')} of "
+        f"People look at {counted(len(plan.items), 'item')} of "
         f"{counted(len(plan.models), 'target model')} on {plan.dataset}{with_extra}.{failed}",
         f"They are asked: “{spec.wording(spec.task + '.question')}”{lists}",
         f"Each item gets {counted(spec.votes_per_item, 'vote')} from different people. "
         f"{found.people}; {counted(n, 'is', 'are')} expected.",
         f"The human score is {spec.headline.label.split(':')[0].lower()}; it is fixed before the "
         "first vote.",
-        _of_checks(spec, load.n_items),
+        _of_checks(spec, len(plan.items)),
         "Annotators never see the name of the study, of a model or of an attack; they "
         f"read “{spec.shown_title}”.",
     ]
@@ -323,12 +280,9 @@ def review(plan: StudyPlan, draft: StudyFile) -> list[str]:
 
 def _of_checks(spec: StudySpec, n_items: int) -> str:
     never = spec.repeat_rate > 0 and n_items <= spec.repeat_lag
-    rates = {
-        "catch trials": spec.catch_rate,
-        "gold items": spec.gold_rate,
-        "blind repeats": 0.0 if never else spec.repeat_rate,
-    }
-    some = [f"{rate:.0%} {name}" for name, rate in rates.items() if rate]
+    rates = {"catch_rate": spec.catch_rate, "gold_rate": spec.gold_rate}
+    rates |= {"repeat_rate": 0.0 if never else spec.repeat_rate}
+    some = [f"{one:.0%} {SETTINGS[name].label.lower()}" for name, one in rates.items() if one]
     before = [
         words
         for words, there in (

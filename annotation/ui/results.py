@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 
 from annotation.domain import Study, StudyStatus, VoteStatus
 from annotation.errors import NotFoundError
+from annotation.formats.plain import as_csv
 from annotation.spec import HeadlineRule
 from annotation.study import imported
 from annotation.study.imported import PREFIX
@@ -642,7 +643,7 @@ def router(context: StudyContext) -> APIRouter:
         if name not in found:
             raise NotFoundError(f"There is no table {name!r}. Known: {', '.join(found)}.")
         headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
-        return Response(results_view.csv(found[name]), media_type="text/csv", headers=headers)
+        return Response(as_csv(found[name]), media_type="text/csv", headers=headers)
 
     return routes(get={PAGE: show, PAGE + "/{study_id}/{name}.csv": table})
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from annotation.design.list_facts import ListFacts
+from annotation.design.candidates import ListFacts
 from annotation.domain import Study
 from annotation.store import Store
 from annotation.study import imported
@@ -206,8 +206,7 @@ def _ceiling(votes: pd.DataFrame) -> Ceiling:
 
 def read_results(store: Store, study_id: str) -> Results:
     """The results as they are now; raises `NotFoundError`."""
-    found = read_collected(store, study_id)
-    return results_of(found.study, found.votes, found.lists, found.items)
+    return results_of(*read_collected(store, study_id))
 
 
 def _apart(url: str, study_id: str) -> Results:

@@ -15,7 +15,6 @@ from annotation.votes.agreement import Coding
 from annotation.votes.annotators import NOT_ANSWERED
 from annotation.votes.rates import likely_confusions
 from annotation.web.templates import fill
-from semsim.base.spreadsheet import escaped, of_table
 from semsim.base.stats.intervals import RULE
 
 MODERATE = 100  # decided items: with fewer, the interval of a rate of one half exceeds ± 10 points
@@ -300,12 +299,6 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
         who = results.study.spec.voters
         return {n: table.assign(simulated=True, voter=who) for n, table in found.items()}
     return found
-
-
-def csv(table: pd.DataFrame) -> str:
-    """A table as CSV in which no text is a formula to a spreadsheet."""
-    # With "\r\n" as the end of a line, texts with either of the two are quoted.
-    return of_table(table, escaped).to_csv(index=False, lineterminator="\r\n")
 
 
 def number(value: float, low: float = float("nan"), high: float = float("nan")) -> str:

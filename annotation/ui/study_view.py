@@ -79,14 +79,6 @@ def _changes(version: ProtocolVersion) -> str:
     )
 
 
-def duration(seconds: float) -> str:
-    """A span of work the way people say it."""
-    minutes = seconds / 60
-    if minutes < 90:
-        return counted(max(1, round(minutes)), "minute")
-    return f"{minutes / 60:,.1f} hours"
-
-
 def link_note(study: Study) -> str:
     """Return what the researcher should know about the study's link."""
     if study.spec.simulated:

@@ -216,6 +216,14 @@ def ballots_of(
     )
 
 
+def crossed(
+    rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int], amount: np.ndarray | None = None
+) -> np.ndarray:
+    """Return how many elements, or how much of `amount`, fall on each row and column of `shape`."""
+    size = shape[0] * shape[1]
+    return np.bincount(rows * shape[1] + columns, amount, size).reshape(shape)
+
+
 def few(n_originals: np.ndarray) -> np.ndarray:
     """(N,) why a number of so many originals has no interval, "" where it has one."""
     return np.array([too_few(int(n)) or "" for n in n_originals], dtype=str)

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from annotation.tasks.kind import NONE, Kind
-from annotation.votes.aggregate import NO_VOTES, Ballots, ratings, scale_of
+from annotation.votes.aggregate import NO_VOTES, Ballots, crossed, ratings, scale_of
 from semsim.base.stats.intervals import Ends, error, fisher, pairs_ends, student, why_none
 from semsim.base.stats.votes import ratio
 
@@ -189,12 +189,11 @@ def _sums(ballots: Ballots, category: np.ndarray, shared: np.ndarray, *, ordered
     used = votes > 1
     original = ballots.original[ballots.first][used]
     pairs, votes = pairs[used], votes[used]
-    place = ballots.original[shared] * n_categories + category
-    counts = np.bincount(place, minlength=n_originals * n_categories)
+    counts = crossed(ballots.original[shared], category, (n_originals, n_categories))
     return _Sums(
         items=ballots.per_original(original),
         agreeing=ballots.per_original(original, pairs / (votes * (votes - 1))),
-        votes=counts.reshape(n_originals, n_categories).astype(float),
+        votes=counts.astype(float),
         together=ballots.per_original(original, pairs / (votes - 1)),
         apart=_coincidences(ballots, item, category) if ordered else None,
     )

@@ -17,6 +17,7 @@ from annotation.votes.aggregate import (
     DECIMALS,
     ORIGINAL,
     Ballots,
+    crossed,
     few,
     ratings,
     recognising,
@@ -170,7 +171,9 @@ def carry_over_table(votes: pd.DataFrame) -> pd.DataFrame:
     anew after undo is not another. Intervals are `share_ends` over originals. Rows of `votes` are
     in the order they came.
     """
-    seen = votes[(votes["status"] != VoteStatus.SUPERSEDED.value) & _is_view(votes)]
+    # Practice and catch trials show originals that the study does not ask about.
+    no_view = votes["kind"].isin([TrialKind.PRACTICE.value, TrialKind.CATCH.value])
+    seen = votes[(votes["status"] != VoteStatus.SUPERSEDED.value) & ~no_view]
     views = seen.groupby(["annotator", *ORIGINAL]).cumcount() + 1
     wanted = (seen["status"] == VoteStatus.COUNTED.value) & (
         seen["kind"] == StimulusKind.RECONSTRUCTION.value
@@ -179,11 +182,8 @@ def carry_over_table(votes: pd.DataFrame) -> pd.DataFrame:
     kept, view = seen[wanted], views[wanted].to_numpy()
     original = kept.groupby(ORIGINAL).ngroup().to_numpy()
     n_originals, n_views = int(original.max(initial=-1)) + 1, int(view.max(initial=0))
-    shape = (n_originals, n_views + 1)
-    place = original * shape[1] + view
-    size = shape[0] * shape[1]
-    yes = np.bincount(place, recognising(kept), size).reshape(shape)[:, 1:]
-    n = np.bincount(place, minlength=size).reshape(shape)[:, 1:]
+    said, shape = recognising(kept), (n_originals, n_views + 1)
+    yes, n = (crossed(original, view, shape, one)[:, 1:] for one in (said, None))
     weights = left_out(n_originals)
     draws = ratio(weights @ yes, weights @ n)
     originals = (n > 0).sum(axis=0)
@@ -201,18 +201,6 @@ def carry_over_table(votes: pd.DataFrame) -> pd.DataFrame:
         columns=list(CARRY_OVER_COLUMNS),
     )
     return table[table["n_votes"] > 0].reset_index(drop=True)
-
-
-def _is_view(votes: pd.DataFrame) -> pd.Series:
-    """Mark the views; practice and catch trials show originals the study does not ask about."""
-    return ~votes["kind"].isin([TrialKind.PRACTICE.value, TrialKind.CATCH.value])
-
-
-TRIAL_COLUMNS = (
-    *(f"{check.value}_accuracy" for check in Check),
-    "repeat_kappa",
-    "repeat_reason",  # why there is no κ
-)
 
 
 def annotator_table(ballots: Ballots, kind: Kind, pairs: Pairs) -> pd.DataFrame:
@@ -246,7 +234,7 @@ def annotator_table(ballots: Ballots, kind: Kind, pairs: Pairs) -> pd.DataFrame:
 
 
 def with_trials(people: pd.DataFrame, checks: pd.DataFrame, repeats: pd.DataFrame) -> pd.DataFrame:
-    """An `annotator_table` with `TRIAL_COLUMNS`, from `check_table` and `repeat_table`.
+    """An `annotator_table` with the accuracy of each `Check` and the κ of repeats.
 
     Who answered trials but has no vote that counts gets a row too. NaN without trials.
     """
@@ -311,9 +299,8 @@ def mean_responses(ballots: Ballots) -> tuple[np.ndarray, np.ndarray]:
     rest = n[item] - 1
     share = np.divide(yes[item] - own, rest, out=np.zeros(len(own)), where=rest > 0)
     change = share - (yes / n)[item]
-    cell = ballots.annotator[known] * n_models + model
-    moved = np.bincount(cell, change, people * n_models).reshape(people, n_models)
-    lost = np.bincount(cell, rest == 0, people * n_models).reshape(people, n_models)
+    who, shape = ballots.annotator[known], (people, n_models)
+    moved, lost = (crossed(who, model, shape, one) for one in (change, rest == 0))
     # Rounded, so that models with equal shares are equal however their sums were made.
     without = np.round(ratio(total + moved, items - lost), DECIMALS)
     return np.round(ratio(total, items), DECIMALS), without

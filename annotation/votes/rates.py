@@ -18,6 +18,7 @@ from annotation.votes.aggregate import (
     ORIGINAL,
     Ballots,
     counts,
+    crossed,
     few,
     ratings,
     recognising,
@@ -81,31 +82,23 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
         return pd.DataFrame(columns=list(RATE_COLUMNS))
     items = _items(ballots, votes_per_item)
     names = np.unique(items["model"])
-    decided = items[items["recognised"].notna()]
-    verdicts = decided["recognised"].astype(float)
-    rates = _means(ballots, decided, verdicts, names, ballots.weights)
-    voted = items[items["share"].notna()]
-    means = _means(ballots, voted, voted["share"], names, ballots.weights)
-    rated = _means(ballots, items, items["rating"], names, ballots.weights)
-    scale = scale_of(ballots.votes)
+    decided, voted = items[items["recognised"].notna()], items[items["share"].notna()]
+    verdicts, scale = decided["recognised"].astype(float), scale_of(ballots.votes)
+    table = pd.DataFrame({"model": names})
+    for name, of, amount, ends in (
+        ("rate", decided, verdicts, (0, 1)),
+        ("mean_response", voted, voted["share"], (0, 1)),
+        ("mean_rating", items, items["rating"], (1, scale.levels if scale else 2)),
+    ):
+        known = _with_ends(ballots, of, amount, names, ends)
+        table[name], table[f"{name}_low"], table[f"{name}_high"] = known
+    table["n_items"] = table["model"].map(items["model"].value_counts())
+    counts = table["model"].map(decided["model"].value_counts())
+    table["n_decided"] = counts.fillna(0).astype(int)
     by = "rate" if scale is None else "mean_rating"
     of, ranked = (decided, verdicts) if by == "rate" else (items, items["rating"])
     every = np.vstack([ballots.weights[:1], ballots.drawn])
     ranks = rank_rows(_means(ballots, of, ranked, names, every))
-    table = pd.DataFrame({"model": names, "rate": rates[0], "mean_response": means[0]})
-    table["n_items"] = table["model"].map(items["model"].value_counts())
-    counts = table["model"].map(decided["model"].value_counts())
-    table["n_decided"] = counts.fillna(0).astype(int)
-    table["mean_rating"] = rated[0]
-    for name, draws, of, least, most in (
-        ("rate", rates, decided, 0, 1),
-        ("mean_response", means, voted, 0, 1),
-        ("mean_rating", rated, items, 1, scale.levels if scale else 2),
-    ):
-        n, shares = _n_originals(of, names), (draws - least) / (most - least)
-        low, high = share_ends(shares[0], error(shares, n), n)
-        table[f"{name}_low"] = least + (most - least) * low
-        table[f"{name}_high"] = least + (most - least) * high
     table["rank"], (table["rank_low"], table["rank_high"]) = ranks[0], _rank_range(ranks)
     alone = few(_n_originals(decided, names))
     table["reason"] = np.where(table["n_decided"] == 0, "no item is decided yet", alone)
@@ -140,11 +133,23 @@ def whole_rate(ballots: Ballots, votes_per_item: int) -> tuple[float, float, flo
         return np.nan, np.nan, np.nan
     items = _items(ballots, votes_per_item).assign(model="")
     decided, names = items[items["recognised"].notna()], np.array([""])
-    verdicts = decided["recognised"].astype(float)
-    draws = _means(ballots, decided, verdicts, names, ballots.weights)
-    n = _n_originals(decided, names)
-    low, high = share_ends(draws[0], error(draws, n), n)
-    return float(draws[0, 0]), float(low[0]), float(high[0])
+    rate, low, high = _with_ends(ballots, decided, decided["recognised"].astype(float), names)
+    return float(rate[0]), float(low[0]), float(high[0])
+
+
+def _with_ends(
+    ballots: Ballots,
+    items: pd.DataFrame,
+    amount: pd.Series,
+    names: np.ndarray,
+    ends: tuple[float, float] = (0, 1),
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(M,) the mean of `amount` over each model's items, and its interval within `ends`."""
+    draws, n = _means(ballots, items, amount, names, ballots.weights), _n_originals(items, names)
+    least, length = ends[0], ends[1] - ends[0]
+    shares = (draws - least) / length
+    low, high = share_ends(shares[0], error(shares, n), n)
+    return draws[0], least + length * low, least + length * high
 
 
 def _items(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
@@ -175,10 +180,8 @@ def _means(
         weights: (W, O). Rounded, so that equal means are equal however their sums were made.
     """
     column = np.searchsorted(names, items["model"].to_numpy())
-    place = items["original"].to_numpy() * len(names) + column
-    shape = (ballots.weights.shape[1], len(names))
-    total = np.bincount(place, amount.to_numpy(), minlength=shape[0] * shape[1]).reshape(shape)
-    n = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
+    shape, original = (ballots.weights.shape[1], len(names)), items["original"].to_numpy()
+    total, n = (crossed(original, column, shape, one) for one in (amount.to_numpy(), None))
     return np.round(ratio(weights @ total, weights @ n), DECIMALS)
 
 
@@ -302,11 +305,8 @@ def _table(ballots: Ballots, of: str, names: list[str], group: np.ndarray) -> pd
 
 def _cells(ballots: Ballots, group: np.ndarray, n_groups: int, kept: np.ndarray) -> np.ndarray:
     """(O, G) how many of the `kept` (V,) votes each group has on each original."""
-    n_originals = ballots.weights.shape[1]
-    grouped = kept & (group >= 0)
-    place = (ballots.original * n_groups + group)[grouped]
-    counts = np.bincount(place, minlength=n_originals * n_groups)
-    return counts.reshape(n_originals, n_groups)
+    kept = kept & (group >= 0)
+    return crossed(ballots.original[kept], group[kept], (ballots.weights.shape[1], n_groups))
 
 
 def _d_prime(

@@ -21,14 +21,14 @@ def test_a_task_may_be_given_by_name():
     [
         ({"name": " "}, "needs a name"),
         ({"votes_per_item": 0}, "Votes per item"),
-        ({"list_size": 1}, "list size must be 2 to 20"),
+        ({"list_size": 1}, "Candidates per item must be at least 2; got 1"),
         ({"list_size": 21}, "got 21"),
         ({"decoy_rate": 0.5}, "pair task"),
         ({"decoy_rate": 1.5, "task": Task.PAIR}, "got 1.5"),
-        ({"image_scale": -1}, "image scale"),
-        ({"lease_seconds": 0}, "lease"),
+        ({"image_scale": -1}, "pixels per image pixel must be at least 0"),
+        ({"lease_seconds": 0}, "Seconds of a reservation must be at least 60"),
         ({"password": ""}, "empty password"),
-        ({"min_rt_ms": -1}, "shortest time"),
+        ({"min_rt_ms": -1}, "Too quick must be at least 0"),
     ],
 )
 def test_impossible_specs(changes, message):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.texts import DEEPEST, agreeing, counted, fit, fit_json, is_fit, sendable
+from annotation.texts import DEEPEST, agreeing, counted, duration, fit, fit_json, is_fit, sendable
 
 
 @pytest.mark.parametrize("text", ["", "Zoë", "two\nlines\tand\r", "\U0001f3a8", "\u2028", "\u202e"])
@@ -57,3 +57,11 @@ def test_counts_have_the_right_words():
     assert [counted(n, "vote") for n in (0, 1, 1200)] == ["0 votes", "1 vote", "1,200 votes"]
     assert counted(1, "is", "are") == "1 is"
     assert [agreeing(n, "has", "have") for n in (0, 1, 2)] == ["have", "has", "have"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(3, "1 minute"), (150, "2 minutes"), (5340, "89 minutes"), (5400, "1.5 hours")],
+)
+def test_durations_are_said_like_people_say_them(seconds, words):
+    assert duration(seconds) == words

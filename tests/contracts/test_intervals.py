@@ -43,7 +43,7 @@ SOURCES = {
     ("annotation/votes/rates.py", "percentile"): "a range of ranks, from six originals on",
     ("semsim/base/stats/resampling.py", "percentile"): "a range of resamples",
     ("semsim/reporting/figures.py", "percentile"): "a box of the data themselves",
-    ("annotation/design/crowd.py", "quantile"): "a range of simulated studies",
+    ("annotation/design/workload.py", "quantile"): "a range of simulated studies",
 }
 MADE_OF = {
     *("ppf", "isf", "stdtrit", "ndtri", "gammaincinv", "sem", "confidence_interval"),

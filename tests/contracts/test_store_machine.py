@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 )
 from study_factory import CLASSES, DATABASES, START, answer_to, fresh_database
 
-from annotation.design.feasibility import feasibility, load_of
+from annotation.design.workload import load_of, workload
 from annotation.domain import AnnotatorStatus, Answer, StudyStatus, VoteStatus
 from annotation.errors import ConflictError, NotAllowedError
 from annotation.spec import Task
@@ -359,7 +359,7 @@ class Labelling(RuleBasedStateMachine):
         if self.study.spec.gold_rate:  # else no number of people would be sure to be enough
             amend(self.store, self.study.id, {"gold_rate": 0.0}, "to be done with it")
             load = replace(load, gold=0)
-        enough = feasibility(self.study.spec, load).annotators_enough
+        enough = workload(self.study.spec, load).annotators_enough
         newcomers = [
             join(self.store, self.study.token, f"new {n}").annotator for n in range(enough)
         ]

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from study_factory import write_set
 
+from annotation.design.candidates import RANDOM_LISTS
 from annotation.design.guessers import BOUNDED, GUESSERS
-from annotation.design.list_facts import RANDOM_LISTS
 from annotation.formats import FORMATS
 from annotation.study.create import COLUMNS
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from annotation.cli.main import app
-from annotation.design.crowd import COLUMNS, FIGURES
+from annotation.design.workload import COLUMNS, FIGURES
 
 SMALL = ("plan", "crowd", "--items", "300", "--each", "40", "--runs", "2")
 
@@ -40,8 +40,14 @@ def test_as_json_it_has_the_same_rows_without_what_is_no_number():
     assert money[0.05] == pytest.approx(12 * hours[0.05])  # the wage where none is given
 
 
-def test_all_fields_that_are_wrong_are_named():
-    said = run("--arrivals", "0", "--pause-after", "-1")
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--arrivals", "0", "arrivals must be above 0; got 0"),
+        ("--pause-after", "-1", "pause_after must be 0 or more; got -1"),
+    ],
+)
+def test_what_is_wrong_is_named(option, value, words):
+    said = run(option, value)
     assert said.exit_code == 2
-    assert "arrivals: expected more than 0" in said.stderr
-    assert "pause_after: expected 0 to 100, got -1" in said.stderr
+    assert words in said.stderr

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from study_factory import rank
 
-from annotation.design.assignment import PRIME, Slot, order_of, rank, salts, slot_for, wants_another
+from annotation.design.assignment import PRIME, Slot, order_of, salts, slot_for, wants_another
 from annotation.domain import SlotState
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from annotation.design.exposure import (
     Candidate,
-    Limits,
     Seen,
     cell_of,
     cells_in_order,
@@ -16,6 +15,7 @@ from annotation.design.exposure import (
     fits,
     source_ranks,
 )
+from annotation.spec import StudySpec, Task
 
 
 @given(st.integers(1, 9), st.integers(1, 40), st.integers(0, 30), st.integers())
@@ -62,68 +62,72 @@ def candidates(text):
     ]
 
 
+def limits(**more):
+    return StudySpec(name="s", task=Task.PAIR, **more)
+
+
 def letters(chosen):
     return "".join(item[-1] for item in chosen)
 
 
 def test_without_limits_the_best_are_given_in_their_order():
-    assert choose(candidates("aabc"), 3, Limits(), Seen()) == ["0a", "1a", "2b"]
+    assert choose(candidates("aabc"), 3, limits(), Seen()) == ["0a", "1a", "2b"]
 
 
 def test_views_are_never_exceeded():
-    limits, seen = Limits(max_views=2), Seen(views={"a": 1, "b": 2})
-    assert letters(choose(candidates("aaabbc"), 9, limits, seen)) == "ac"
+    of, seen = limits(max_views=2), Seen(views={"a": 1, "b": 2})
+    assert letters(choose(candidates("aaabbc"), 9, of, seen)) == "ac"
 
 
 def test_an_item_somebody_had_before_is_no_further_view():
     seen = Seen(views={"a": 1}, again=frozenset({"1a"}))
-    assert choose(candidates("aaa"), 9, Limits(max_views=1), seen) == ["1a"]
+    assert choose(candidates("aaa"), 9, limits(max_views=1), seen) == ["1a"]
 
 
 def test_the_lag_is_kept_while_there_are_others():
     seen = Seen(recent=("c", "a"))
-    assert letters(choose(candidates("aabc"), 9, Limits(min_lag=2), seen)) == "bca"
-    assert letters(choose(candidates("aab"), 9, Limits(min_lag=2), seen)) == "b"
+    assert letters(choose(candidates("aabc"), 9, limits(min_lag=2), seen)) == "bca"
+    assert letters(choose(candidates("aab"), 9, limits(min_lag=2), seen)) == "b"
 
 
 def test_the_lag_gives_way_where_nothing_else_is_left():
     seen = Seen(recent=("a", "b"))
-    assert letters(choose(candidates("bbaa"), 9, Limits(min_lag=2), seen)) == "abab"
+    assert letters(choose(candidates("bbaa"), 9, limits(min_lag=2), seen)) == "abab"
 
 
 def test_nothing_comes_after_the_original_itself():
     seen = Seen(views={"a": 1}, named=frozenset({"a"}))
-    assert letters(choose(candidates("abA"), 9, Limits(), seen)) == "bA"
+    assert letters(choose(candidates("abA"), 9, limits(), seen)) == "bA"
 
 
 def test_the_original_itself_waits_for_an_answer_to_a_trial_of_it():
     seen = Seen(waiting=frozenset("a"))
-    assert letters(choose(candidates("aAB"), 9, Limits(), seen)) == "aB"
+    assert letters(choose(candidates("aAB"), 9, limits(), seen)) == "aB"
 
 
 def test_what_is_near_comes_only_where_the_lag_gives_way():
-    seen, limits = Seen(recent=("c", "b"), near=frozenset("a")), Limits(min_lag=1)
-    assert letters(choose(candidates("abc"), 9, limits, seen)) == "cb"
-    assert letters(choose(candidates("ab"), 1, limits, seen)) == "a"
-    assert letters(choose(candidates("ac"), 1, Limits(), seen)) == "a"
+    seen, of = Seen(recent=("c", "b"), near=frozenset("a")), limits(min_lag=1)
+    assert letters(choose(candidates("abc"), 9, of, seen)) == "cb"
+    assert letters(choose(candidates("ab"), 1, of, seen)) == "a"
+    assert letters(choose(candidates("ac"), 1, limits(), seen)) == "a"
 
 
 @pytest.mark.parametrize(
-    ("limits", "seen", "does"),
+    ("spec", "seen", "does"),
     [
-        (Limits(), Seen(views={"a": 9}, recent=("a",), near=frozenset("a")), True),
-        (Limits(max_views=2), Seen(views={"a": 1}), True),
-        (Limits(max_views=2), Seen(views={"a": 2}), False),
-        (Limits(max_views=2), Seen(views={"a": 2}, again=frozenset({"0a"})), True),
-        (Limits(min_lag=2), Seen(recent=("a", "b", "c")), True),
-        (Limits(min_lag=2), Seen(recent=("a", "b")), False),
-        (Limits(min_lag=2), Seen(near=frozenset("a")), False),
-        (Limits(), Seen(named=frozenset("a")), False),
+        (limits(), Seen(views={"a": 9}, recent=("a",), near=frozenset("a")), True),
+        (limits(max_views=2), Seen(views={"a": 1}), True),
+        (limits(max_views=2), Seen(views={"a": 2}), False),
+        (limits(max_views=2), Seen(views={"a": 2}, again=frozenset({"0a"})), True),
+        (limits(min_lag=2), Seen(recent=("a", "b", "c")), True),
+        (limits(min_lag=2), Seen(recent=("a", "b")), False),
+        (limits(min_lag=2), Seen(near=frozenset("a")), False),
+        (limits(), Seen(named=frozenset("a")), False),
     ],
 )
-def test_what_fits_keeps_every_limit(limits, seen, does):
+def test_what_fits_keeps_every_limit(spec, seen, does):
     (one,) = candidates("a")
-    assert fits(one, limits, seen) is does
+    assert fits(one, spec, seen) is does
 
 
 views = st.none() | st.integers(1, 3)
@@ -132,7 +136,7 @@ views = st.none() | st.integers(1, 3)
 @given(st.text("abcd", max_size=20), st.text("abcd", max_size=6), st.integers(0, 4), views)
 def test_no_choice_breaks_the_limits(text, recent, lag, most):
     seen = Seen(views=Counter(recent), recent=tuple(recent))
-    chosen = letters(choose(candidates(text), 10, Limits(max_views=most, min_lag=lag), seen))
+    chosen = letters(choose(candidates(text), 10, limits(max_views=most, min_lag=lag), seen))
     shown = recent + chosen
     for letter in set(chosen):
         assert most is None or shown.count(letter) <= most

@@ -2,8 +2,7 @@
 
 from study_factory import write_set
 
-from annotation.design.candidates import CandidateList
-from annotation.design.list_facts import RANDOM_LISTS, list_facts
+from annotation.design.candidates import RANDOM_LISTS, CandidateList, list_facts
 from annotation.formats.card import card
 from annotation.spec import StudySpec
 from annotation.study import exports

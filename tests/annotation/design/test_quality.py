@@ -13,10 +13,8 @@ from annotation.design.quality import (
     check_expected,
     counted,
     drawn,
-    due,
     expected,
     gold_order,
-    place,
     quality_items,
     repeated,
     schedule,
@@ -223,31 +221,33 @@ def test_one_trial_in_each_block(kind, rate, seat, lag):
         set_aside=1, catch_rate=rate, gold_rate=rate, repeat_rate=rate, repeat_lag=lag, seed=seat
     )
     start = lag + 1 if kind is TrialKind.REPEAT else 0
+    found = schedule(kind, seat, (of, 0))
     for ordinal in range(12):
-        inside = place(of, kind, seat, ordinal) - start
+        inside = found.place(ordinal) - start
         assert int(ordinal / rate) <= inside <= (ordinal + 1) / rate
 
 
 @given(kinds, rates, st.integers(0, 9), st.integers(0, 300))
 def test_due_is_the_number_of_places_before(kind, rate, seat, votes):
     of = spec(set_aside=1, catch_rate=rate, gold_rate=rate, repeat_rate=rate, seed=seat)
-    places = [place(of, kind, seat, ordinal) for ordinal in range(160)]
-    assert due(of, kind, seat, votes) == sum(where < votes for where in places)
+    found = schedule(kind, seat, (of, 0))
+    places = [found.place(ordinal) for ordinal in range(160)]
+    assert found.due(votes) == sum(where < votes for where in places)
 
 
 @given(kinds, rates, st.integers(0, 400), st.integers(0, 60))
 def test_about_as_many_answers_are_expected_as_come(kind, rate, votes, lag):
     none = {"catch_rate": 0.0, "gold_rate": 0.0, "repeat_rate": 0.0}
     of = spec(set_aside=1, practice=3, repeat_lag=lag, **{**none, f"{kind}_rate": rate})
-    assert abs(expected(of, votes, 10_000) - 3 - due(of, kind, 0, votes)) <= 1
+    assert abs(expected(of, votes, 10_000) - 3 - schedule(kind, 0, (of, 0)).due(votes)) <= 1
     assert expected(of, votes, 0) == 3 or kind is not TrialKind.GOLD
 
 
 def test_no_trials_at_rate_zero_and_places_of_their_own_for_everybody():
-    assert due(spec(repeat_rate=0), TrialKind.REPEAT, 0, 1000) == 0
-    assert due(spec(), TrialKind.PRACTICE, 0, 1000) == 0
+    assert schedule(TrialKind.REPEAT, 0, (spec(repeat_rate=0), 0)).due(1000) == 0
+    assert schedule(TrialKind.PRACTICE, 0, (spec(), 0)).due(1000) == 0
     of = spec(set_aside=1, catch_rate=0.05)
-    firsts = [place(of, TrialKind.CATCH, seat, 0) for seat in range(40)]
+    firsts = [schedule(TrialKind.CATCH, seat, (of, 0)).place(0) for seat in range(40)]
     assert len(set(firsts)) > 10
     assert set(firsts) <= set(range(20))
 
@@ -255,25 +255,25 @@ def test_no_trials_at_rate_zero_and_places_of_their_own_for_everybody():
 @pytest.mark.parametrize(("before", "after"), [(0.5, 0.1), (0.1, 0.5), (0.0, 0.1)])
 def test_after_an_amendment_trials_are_counted_from_there_under_new_numbers(before, after):
     first, second = (spec(set_aside=1, catch_rate=rate) for rate in (before, after))
-    amended = schedule(TrialKind.CATCH, 3, [(first, 0), (second, 100)])
+    amended = schedule(TrialKind.CATCH, 3, (first, 0), (second, 100))
     start, block = amended.due(100), round(1 / after)
-    assert start >= due(first, TrialKind.CATCH, 3, 100 + MOST_AHEAD)
+    assert start >= schedule(TrialKind.CATCH, 3, (first, 0)).due(100 + MOST_AHEAD)
     assert [amended.due(100 + n * block) - start for n in range(9)] == list(range(9))
     for n in range(9):
         assert n * block <= amended.place(start + n) - 100 < (n + 1) * block
     if start:  # one that was made before stays where it was
-        assert amended.place(start - 1) == place(first, TrialKind.CATCH, 3, start - 1)
-    again = schedule(TrialKind.CATCH, 3, [(first, 0), (second, 100), (first, 150)])
+        assert amended.place(start - 1) == schedule(TrialKind.CATCH, 3, (first, 0)).place(start - 1)
+    again = schedule(TrialKind.CATCH, 3, (first, 0), (second, 100), (first, 150))
     assert again.due(150) >= amended.due(150 + MOST_AHEAD)
-    off = schedule(TrialKind.CATCH, 3, [(second, 0), (spec(set_aside=1), 100)])
+    off = schedule(TrialKind.CATCH, 3, (second, 0), (spec(set_aside=1), 100))
     assert off.due(100) == off.due(10_000)
 
 
 def test_after_a_longer_lag_repeats_go_on_at_once_where_there_are_votes_enough():
     short, long = (spec(repeat_rate=0.1, repeat_lag=lag) for lag in (10, 50))
-    amended = schedule(TrialKind.REPEAT, 0, [(short, 0), (long, 100)])
+    amended = schedule(TrialKind.REPEAT, 0, (short, 0), (long, 100))
     assert amended.due(110) - amended.due(100) == 1
-    early = schedule(TrialKind.REPEAT, 0, [(short, 0), (long, 20)])
+    early = schedule(TrialKind.REPEAT, 0, (short, 0), (long, 20))
     assert early.due(51) == early.due(20)
     assert early.due(61) == early.due(20) + 1
 
@@ -281,9 +281,9 @@ def test_after_a_longer_lag_repeats_go_on_at_once_where_there_are_votes_enough()
 def test_what_changes_no_rate_changes_no_place():
     of = spec(set_aside=1, catch_rate=0.2, repeat_rate=0.1)
     later = spec(set_aside=1, catch_rate=0.2, repeat_rate=0.3, title="T")
-    found = schedule(TrialKind.CATCH, 4, [(of, 0), (later, 30)])
+    found = schedule(TrialKind.CATCH, 4, (of, 0), (later, 30))
     for votes in range(90):
-        assert found.due(votes) == due(of, TrialKind.CATCH, 4, votes)
+        assert found.due(votes) == schedule(TrialKind.CATCH, 4, (of, 0)).due(votes)
 
 
 def test_all_items_come_before_any_comes_again_and_gold_comes_once():

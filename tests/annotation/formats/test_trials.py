@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 import pytest
+from made_tables import read_typed
 from study_factory import write_set
 
 from annotation.domain import Answer
 from annotation.formats import What, export
-from annotation.formats.plain import read_table
 from annotation.spec import StudySpec, Task
 from annotation.study.create import create_study
 from annotation.study.exports import read_study
@@ -55,7 +55,7 @@ def test_votes_say_which_are_trials(data):
 def test_trials_come_back_from_a_table(data, tmp_path, form):
     path = tmp_path / f"votes.{form}"
     export(data, path, form, What.VOTES)
-    read = read_table(path, VOTE_COLUMNS)[list(VOTE_COLUMNS)]
+    read = read_typed(path, VOTE_COLUMNS)[list(VOTE_COLUMNS)]
     pd.testing.assert_frame_equal(read, data.votes[list(VOTE_COLUMNS)])
 
 

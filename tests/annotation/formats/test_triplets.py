@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_tables import read_typed
 
 from annotation.errors import StudyError
-from annotation.formats.plain import read_table
 from annotation.formats.triplets import triplets, write_triplets
 
 IMAGES, MODELS = st.sampled_from(["a", "b"]), st.sampled_from(["p", "q", "r"])
@@ -60,7 +60,7 @@ def test_both_files_hold_them_with_the_images(data, out):
     assert write_triplets(data, out) == "4 triplets"
     parquet = pd.read_parquet(out / "triplets.parquet")
     types = {name: str(kind) for name, kind in parquet.dtypes.items()}
-    pd.testing.assert_frame_equal(read_table(out / "triplets.csv", types), parquet)
+    pd.testing.assert_frame_equal(read_typed(out / "triplets.csv", types), parquet)
     assert (parquet["positive_model"] == "convnet8").all()
     assert (parquet["negative_model"] == "resnet20-4").all()
     assert not parquet["simulated"].any()

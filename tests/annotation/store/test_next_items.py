@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from contracts.store_invariants import START, check, make_study
 from sqlalchemy import text
-from study_factory import DATABASES
+from study_factory import DATABASES, rank
 
-from annotation.design.assignment import PRIME, order_of, rank
+from annotation.design.assignment import PRIME, order_of
 from annotation.domain import Answer, StimulusKind
 from annotation.spec import Task
 from annotation.store import next_items as upcoming

@@ -80,7 +80,7 @@ def test_what_decides_the_items_never_changes(store, study, name):
     ("changes", "why", "said"),
     [
         ({"min_lag": 3}, " ", "Say why"),
-        ({"min_lag": -3}, "why", "lag cannot be negative"),
+        ({"min_lag": -3}, "why", "Least lag between them must be at least 0"),
         ({"min_lag": 0}, "why", "Nothing would change"),
         ({}, "why", "Nothing would change"),
     ],
@@ -111,9 +111,9 @@ def test_the_rate_of_items_that_are_there_may_go_to_nothing_and_back(store, make
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"lease_seconds": 10**12}, "Seconds of a reservation: at most 2,147,483,647"),
-        ({"lease_seconds": 59}, "Seconds of a reservation: at least 60, as a page renews it"),
-        ({"max_views": 10**20}, "Most views of one original .*: at most"),
+        ({"lease_seconds": 10**12}, "Seconds of a reservation must be at most 2,147,483,647"),
+        ({"lease_seconds": 59}, "Seconds of a reservation must be at least 60; got 59"),
+        ({"max_views": 10**20}, "Most views of one original must be at most"),
         (
             {"texts": dict.fromkeys(["recognition.key.cannot_make_out", NOT_LISTED], "None")},
             "Two answers have the same words",

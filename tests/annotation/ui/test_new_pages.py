@@ -8,13 +8,13 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+from annotation.design.list_facts import RANDOM_LISTS
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_results import NO_IMPORTS
 from PIL import Image
 from study_factory import GOOD, GUESSING, SURE, write_run, write_set
 
-from annotation.design.list_facts import RANDOM_LISTS
 from annotation.spec import StudySpec
 from annotation.study.labelling import get_study, list_studies
 from annotation.study.protocols import protocol_versions

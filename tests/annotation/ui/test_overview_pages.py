@@ -6,11 +6,11 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
+from annotation.design.list_facts import RANDOM_LISTS
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from study_factory import GOOD, GUESSING, answer_all, joined, write_run, write_set
 
-from annotation.design.list_facts import RANDOM_LISTS
 from annotation.domain import StudyStatus
 from annotation.errors import StudyError
 from annotation.spec import SETTINGS, StudySpec, Task

@@ -9,8 +9,7 @@ import pytest
 from made_ballots import random_votes, table, vote, votes_of
 from made_results import NASTY, Page, empty, full, results_of, study
 
-from annotation.design.candidates import CandidateList
-from annotation.design.list_facts import RANDOM_LISTS, list_facts
+from annotation.design.candidates import RANDOM_LISTS, CandidateList, list_facts
 from annotation.domain import TargetTest
 from annotation.spec import Task
 from annotation.ui import results as results_page

@@ -12,9 +12,9 @@ import pytest
 from made_ballots import random_votes, table, vote, votes_of
 from made_results import NASTY, Page, empty, full, results_of, study
 
-from annotation.design.candidates import CandidateList
-from annotation.design.list_facts import list_facts
+from annotation.design.candidates import CandidateList, list_facts
 from annotation.domain import TargetTest
+from annotation.formats.plain import as_csv
 from annotation.spec import Task
 from annotation.tasks.kind import Scale
 from annotation.ui import results as results_page
@@ -66,7 +66,7 @@ def test_every_table_of_simulated_votes_says_so_row_by_row(simulated):
     spec = replace(pairs().study.spec, simulated=simulated)
     results = replace(pairs(), study=replace(pairs().study, spec=spec))
     for name, frame in results_view.tables(results).items():
-        again = pd.read_csv(io.StringIO(results_view.csv(frame)))
+        again = pd.read_csv(io.StringIO(as_csv(frame)))
         assert ("simulated" in again and again["simulated"].all()) == simulated, name
 
 
@@ -177,9 +177,9 @@ def test_every_text_from_people_is_escaped():
 def test_downloads_are_the_tables():
     found = results_view.tables(pairs())
     assert list(found)[-1] == "signal-detection"
-    content = results_view.csv(found["rates"])
+    content = as_csv(found["rates"])
     assert list(pd.read_csv(io.StringIO(content)).columns) == list(pairs().rates.columns)
-    assert "decoy,same," in results_view.csv(found["confusion"])
+    assert "decoy,same," in as_csv(found["confusion"])
 
 
 @cache
@@ -201,8 +201,7 @@ def test_no_cell_is_a_command_to_a_spreadsheet(start):
     nasty = f"{start}cmd"
     found = [one.replace(NAME, nasty, regex=True) for one in named_alike().values()]
     contents = [
-        results_view.csv(one.rename(columns=lambda name: str(name).replace(NAME, nasty)))
-        for one in found
+        as_csv(one.rename(columns=lambda name: str(name).replace(NAME, nasty))) for one in found
     ]
     cells = [cell for text in contents for row in csv.reader(io.StringIO(text, newline=""))
              for cell in row]  # fmt: skip

@@ -88,14 +88,6 @@ def test_every_text_from_people_is_escaped():
     assert not [tag for tag, _ in Page(html).tags if tag == "img"]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(3, "1 minute"), (150, "2 minutes"), (5340, "89 minutes"), (5400, "1.5 hours")],
-)
-def test_durations_are_said_like_people_say_them(seconds, words):
-    assert study_view.duration(seconds) == words
-
-
 FRAMED = replace(study().spec, framed_by="https://a.org https://b.org")
 
 

@@ -12,7 +12,7 @@ from annotation.votes.annotators import (
     ANNOTATOR_COLUMNS,
     NOT_ANSWERED,
     SAME_ANSWER,
-    TRIAL_COLUMNS,
+    Check,
     annotator_table,
     check_table,
     repeat_table,
@@ -127,7 +127,12 @@ def test_without_votes_there_are_only_columns():
         check_table(votes_of({}), Recognition()),
         repeat_table(votes_of({}), Recognition()),
     )
-    assert list(everything.columns) == [*ANNOTATOR_COLUMNS, *TRIAL_COLUMNS]
+    assert list(everything.columns) == [
+        *ANNOTATOR_COLUMNS,
+        *(f"{check.value}_accuracy" for check in Check),
+        "repeat_kappa",
+        "repeat_reason",
+    ]
     assert len(everything) == 0
 
 

@@ -1,12 +1,15 @@
-"""A study planned by simulating its crowd: people, days, money, and what votes are worth.
+"""Number of people a study needs, their hours and their pay: bounds, and a simulated crowd.
 
+`workload` answers before anybody labels, also for a `Crowd`. `plan` simulates the people who come.
 Time goes from event to event: a person arrives, answers the items at hand, stays or leaves. A
 `Board` hands the items out: `Items` keeps them in memory, and a caller who checks whether that is
 true puts a real store in its place. All people in it are simulated.
 """
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Protocol
@@ -17,11 +20,211 @@ import pandas as pd
 from annotation.design import quality
 from annotation.design.assignment import AT_HAND, RECENTLY, share
 from annotation.design.exposure import cells_in_order
-from annotation.design.feasibility import JITTER, PACE, SECONDS_PER_VOTE
-from annotation.domain import TrialKind
+from annotation.design.study_plan import StudyPlan
+from annotation.domain import StimulusKind, TrialKind
 from annotation.errors import StudyError
-from annotation.spec import USUAL_TASK, StudySpec
+from annotation.spec import USUAL_TASK, Lists, StudySpec
+from annotation.texts import counted, duration
+from semsim.base.registry import check_settings, setting
 from semsim.base.stats.votes import majority
+
+SECONDS_PER_VOTE = 3.0  # what a practised person takes, where nobody has answered yet; a median
+# Standard deviations of the logarithm of seconds: of people's paces, and of one person's answers.
+PACE, JITTER = 0.4, 0.5
+# What many answers take on average, over what one usually takes: slow ones are slower by more.
+MEAN_OVER_MEDIAN = math.exp((PACE**2 + JITTER**2) / 2)
+BETWEEN = 0.4  # seconds that an answer takes beyond looking, as the labelling page has it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """Load of a study: items that there are to look at.
+
+    Attributes:
+        n_items: Items that want votes.
+        least, most: Of the original that has most of them, what it has at least and at most; one
+            number as soon as the items are known.
+        gold: Gold items of one original, at most.
+    """
+
+    n_items: int
+    least: int
+    most: int
+    gold: int = 0
+
+
+def load_of(plan: StudyPlan, *, drawn: bool = True) -> Load:
+    """Compute the `Load` of a study.
+
+    Args:
+        drawn: Whether it is settled whose originals the decoys show.
+    """
+    items, n = Counter(item.image_id for item in plan.items), len(plan.items)
+    if drawn:
+        gold = Counter(item.image_id for item in plan.quality if item.kind is StimulusKind.GOLD)
+        most = max(items.values())
+        return Load(n_items=n, least=most, most=most, gold=max(gold.values(), default=0))
+    decoys = any(item.kind is StimulusKind.DECOY for item in plan.items)
+    most = len(plan.models) * (2 if decoys else 1) + plan.spec.label_originals
+    return Load(n_items=n, least=min(most, _ceil(n, len(items))), most=most)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """Number of people a study needs, and effects of having as many as there will be.
+
+    Attributes:
+        annotators_needed: With fewer, items lack votes whoever does what.
+        annotators_enough: With so many who each label all they get, every item has its votes,
+            whoever comes when; None where no number is sure to be enough.
+        views_each: How often people meet the same original if all do the same amount.
+        risk: What may follow, in words.
+        hours: Of work, of all people together.
+        work: The votes and the time they take, in words.
+    """
+
+    annotators_needed: int
+    annotators_enough: int | None
+    views_each: int
+    risk: str
+    hours: float
+    work: str
+
+    @property
+    def people(self) -> str:
+        """Number of people needed, in words."""
+        needed = f"{self.annotators_needed:,} annotator{'s' * (self.annotators_needed != 1)} needed"
+        if self.annotators_enough is None:
+            return f"At least {needed}"
+        if self.annotators_enough == self.annotators_needed:
+            return needed
+        return f"{needed}, {self.annotators_enough:,} to be sure"
+
+
+def workload(
+    spec: StudySpec,
+    load: Load,
+    n_annotators: int | None = None,
+    *,
+    usual_ms: float | None = None,
+    n_gold: int = 0,
+) -> Workload:
+    """Compute the `Workload` of a study.
+
+    Args:
+        n_annotators: How many will come; None are as many as are enough.
+        usual_ms: The median time of an answer so far; None before any.
+        n_gold: How many gold items there are.
+    """
+    needed, enough = _needed(spec, load), _enough(spec, load)
+    people = max(1, (enough or needed) if n_annotators is None else n_annotators)
+    limits = (load.most, spec.max_views, spec.items_per_person)
+    most_views = min(n for n in limits if n is not None)
+    views = min(most_views, _ceil(spec.votes_per_item * load.least, people))
+    carry_over, lists = _carry_over(spec, views, most_views), _shared_lists(spec, views)
+    seconds = SECONDS_PER_VOTE if usual_ms is None else usual_ms / 1000 + BETWEEN
+    votes = load.n_items * spec.votes_per_item
+    more = round(people * quality.expected(spec, votes / people, n_gold))
+    needs = (votes + more) * seconds * MEAN_OVER_MEDIAN
+    besides = f" and about {counted(more, 'answer')} that never count" if more else ""
+    return Workload(
+        annotators_needed=needed,
+        annotators_enough=enough,
+        views_each=views,
+        risk=" ".join([*_shortage(spec, people, needed, enough), carry_over, *lists]),
+        hours=needs / 3600,
+        work=f"{counted(load.n_items, 'item')} × {counted(spec.votes_per_item, 'vote')} = "
+        f"{counted(votes, 'vote')}{besides}: about {duration(needs)} in all, "
+        f"{duration(needs / people)} for each of {counted(people, 'person', 'people')}, "
+        f"at {seconds:.2g} seconds a vote, "
+        f"the median{'' if usual_ms is None else ' of the studies of this task so far'}, "
+        f"and {MEAN_OVER_MEDIAN - 1:.0%} on top, as slow answers take longer by more.",
+    )
+
+
+def _shared_lists(spec: StudySpec, views: int) -> Iterator[str]:
+    """Yield a warning where a list gives away an original that an annotator meets again."""
+    if spec.kind.lists and spec.lists is Lists.ORIGINAL and views > 1:
+        yield (
+            "All pictures of an original share one list of words, which tells that they belong "
+            "together; with wrong words drawn anew for each item none does."
+        )
+
+
+def _needed(spec: StudySpec, load: Load) -> int:
+    """The votes wanted, on one original and in all, over what one person may give of them."""
+    k = spec.votes_per_item
+    of_original = _ceil(k * load.least, spec.max_views) if spec.max_views else k
+    of_all = _ceil(k * load.n_items, spec.items_per_person) if spec.items_per_person else k
+    return max(k, of_original, of_all)
+
+
+def _enough(spec: StudySpec, load: Load) -> int | None:
+    """One more than can be there while an item lacks a vote.
+
+    Whoever has not had such an item has used up their views of its original, or answered all that
+    was asked of them. Both take votes from the other items, and those have only so many to give.
+    """
+    k = spec.votes_per_item + spec.extra_vote
+    quota = spec.items_per_person or load.n_items
+    views = load.most if spec.max_views is None else spec.max_views - load.gold
+    if views < 1:
+        return None
+    out_of_views = k * (load.most - 1) // views if views < min(load.most, quota) else 0
+    left = k * (load.n_items - 1) - out_of_views * views
+    out_of_quota = left // quota if quota < load.n_items else 0
+    return k + out_of_views + out_of_quota
+
+
+def _shortage(spec: StudySpec, people: int, needed: int, enough: int | None) -> list[str]:
+    """Describe what to expect of the number of votes; empty where all is well."""
+    k = spec.votes_per_item
+    if people < k:
+        return [
+            f"With fewer than {k} people no item gets all its votes: nobody judges an item twice."
+        ]
+    limits = []
+    if spec.max_views is not None:
+        limits.append(f"see an original more than {_times(spec.max_views)}")
+    if spec.items_per_person is not None:
+        limits.append(f"label more than {counted(spec.items_per_person, 'item')}")
+    why = f"nobody may {' or '.join(limits)}"
+    if people < needed:
+        return [f"Items will lack votes: {why}. Invite more people, or allow more."]
+    if enough is None:
+        return [f"Items may lack votes, as gold items are views as well and {why}."]
+    if people < enough:
+        return [f"Items may lack votes, depending on who labels what first: {why}."]
+    return []
+
+
+def _carry_over(spec: StudySpec, views: int, most_views: int) -> str:
+    if most_views == 1:
+        if spec.decoy_rate:
+            return (
+                "Nobody meets an original twice, but a decoy shows a reconstruction of another, "
+                "which somebody may meet beside its own original, too."
+            )
+        but = " except in blind repeats" if spec.repeat_rate else ""
+        return f"Nobody meets an original twice{but}, so there is no carry-over."
+    how_often = _times(views) if views == most_views else f"about {_times(views)}"
+    at_most = "" if views == most_views else f", at most {_times(most_views)}"
+    return (
+        f"Each person meets the same original {how_often}{at_most}. What they recognised once "
+        "helps them the next time (carry-over), so later views look more recognisable than they "
+        "are; the page Results shows how much."
+    )
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n} times"
+
+
+def _ceil(n: int, parts: int) -> int:
+    return -(-n // parts)
+
+
+# ------------------------------------------------------------------ a simulated crowd
 
 DAY = 86_400.0  # seconds
 MOST_PEOPLE = 200_000  # that may come
@@ -42,54 +245,48 @@ _TIMES = (0.0, 0.5, 1.0, 2.0)  # the rate of catch trials
 _QUANTILES = (0.05, 0.95)
 
 
-def assumed(default: float, text: str, least: float, most: float, *, above: bool = False) -> Any:
-    """A field of `Crowd`: what it is, and the values it can have, from `least`, or `above` it."""
-    limits = {"text": text, "least": least, "most": most, "above": above}
-    return field(default=default, metadata=limits)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Crowd:
-    """Assumptions on a study and on the people who come; raises `StudyError` by field."""
+    """Assumptions on a study and on the people who come."""
 
-    items: int = assumed(100_000, "Pictures.", 1, 1_000_000)
-    votes: int = assumed(5, "Votes that each picture needs (K).", 1, 25)
-    models: int = assumed(14, "Target models, whose pictures a person takes in turn.", 1, 1000)
-    arrivals: float = assumed(60.0, "People who come, a day.", 0, 100_000, above=True)
-    each: float = assumed(200.0, "Pictures a person wants to judge, median.", 1, 100_000)
-    spread: float = assumed(1.0, "Standard deviation of its logarithm.", 0, 3)
-    seconds: float = assumed(SECONDS_PER_VOTE, "Seconds a vote takes, median.", 0, 3600, above=True)
-    pace: float = assumed(PACE, "Standard deviation of its logarithm.", 0, 3)
-    leaves: float = assumed(0.001, "Chance to leave for good after an answer.", 0, 1)
-    spammers: float = assumed(0.1, "Share of people who answer anything.", 0, 0.95)
-    accuracy: float = assumed(0.85, "Chance that another's vote is right.", 0.5, 1)
-    recognisable: float = assumed(0.5, "Share of pictures that can be recognised.", 0, 1)
-    listed: int = assumed(20, "Classes offered with a picture.", 2, 1000)
-    catch_rate: float = assumed(0.05, "Catch trials per vote.", 0, 0.5)
-    pause_after: int = assumed(2, "Failed catch trials after which somebody is excluded.", 0, 100)
-    slips: float = assumed(0.02, "Chance that an honest person fails a catch trial.", 0, 1)
-    lease: float = assumed(600.0, "Seconds that a picture stays reserved.", 1, 1e6)
-    wage: float = assumed(12.0, "Pay an hour.", 0, 1e6)
-    most_wrong: float = assumed(0.03, "Share of wrong labels that is good enough.", 0, 1)
+    items: int = setting(100_000, "Pictures", least=1, most=1_000_000)
+    votes: int = setting(5, "Votes that each picture needs (K)", least=1, most=25)
+    models: int = setting(
+        14, "Target models, whose pictures a person takes in turn", least=1, most=1000
+    )
+    arrivals: float = setting(60.0, "People who come, a day", above=0, most=100_000)
+    each: float = setting(200.0, "Pictures a person wants to judge, median", least=1, most=100_000)
+    spread: float = setting(1.0, "Standard deviation of its logarithm", least=0, most=3)
+    seconds: float = setting(SECONDS_PER_VOTE, "Seconds a vote takes, median", above=0, most=3600)
+    pace: float = setting(PACE, "Standard deviation of its logarithm", least=0, most=3)
+    leaves: float = setting(0.001, "Chance to leave for good after an answer", least=0, most=1)
+    spammers: float = setting(0.1, "Share of people who answer anything", least=0, most=0.95)
+    accuracy: float = setting(0.85, "Chance that another's vote is right", least=0.5, most=1)
+    recognisable: float = setting(0.5, "Share of pictures that can be recognised", least=0, most=1)
+    listed: int = setting(20, "Classes offered with a picture", least=2, most=1000)
+    catch_rate: float = setting(0.05, "Catch trials per vote", least=0, most=0.5)
+    pause_after: int = setting(
+        2, "Failed catch trials after which somebody is excluded", least=0, most=100
+    )
+    slips: float = setting(
+        0.02, "Chance that an honest person fails a catch trial", least=0, most=1
+    )
+    lease: float = setting(600.0, "Seconds that a picture stays reserved", least=60, most=1e6)
+    wage: float = setting(12.0, "Pay an hour", least=0, most=1e6)
+    most_wrong: float = setting(0.03, "Share of wrong labels that is good enough", least=0, most=1)
 
     def __post_init__(self) -> None:
-        wrong = [told for one in fields(self) if (told := self._flaw(one.name, one.metadata))]
-        least = self.items * self.votes / max(self.each, 1)
-        if not wrong and least > MOST_PEOPLE:
-            wrong = [f"each: about {least:,.0f} people would have to come; expected more pictures"]
-        if wrong:
-            raise StudyError("; ".join(wrong) + ".")
+        check_settings(self)
+        if (least := self._least()) > MOST_PEOPLE:
+            raise StudyError(
+                f"each: about {least:,} people would have to come; expected more pictures."
+            )
 
-    def _flaw(self, name: str, limits: Any) -> str:
-        value, least, most = getattr(self, name), limits["least"], limits["most"]
-        if least <= value <= most and not (limits["above"] and value == least):
-            return ""
-        from_where = (
-            f"more than {least:g}, at most {most:g}"
-            if limits["above"]
-            else (f"{least:g} to {most:g}")
-        )
-        return f"{name}: expected {from_where}, got {value:g}"
+    def _least(self) -> int:
+        """Return how many people it takes where each judges what most want to."""
+        spec = replace(self.spec_of("crowd"), items_per_person=round(self.each))
+        load = Load(n_items=self.items, least=self.models, most=self.models)
+        return workload(spec, load).annotators_needed
 
     def spec_of(self, name: str, set_aside: int = 1) -> StudySpec:
         """The study, as far as its own rules decide what happens; simulated, as all votes are."""
@@ -499,7 +696,6 @@ class Items:
 
 def _checks(spec: StudySpec, who: Person, n: int) -> tuple[int, ...]:
     """Return before which of the next `n` items the product shows a person a catch trial."""
-    kind = TrialKind.CATCH
-    due = [quality.due(spec, kind, who.seat, votes) for votes in (who.votes, who.votes + n)]
-    places = (quality.place(spec, kind, who.seat, ordinal) for ordinal in range(*due))
-    return tuple(place - who.votes for place in places)
+    schedule = quality.schedule(TrialKind.CATCH, who.seat, (spec, 0))
+    due = range(*(schedule.due(votes) for votes in (who.votes, who.votes + n)))
+    return tuple(schedule.place(ordinal) - who.votes for ordinal in due)

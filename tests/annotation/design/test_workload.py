@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from study_factory import fresh_database
 
-from annotation.design.feasibility import Load, feasibility, load_before, load_of
+from annotation.design.workload import Load, load_of, workload
 from annotation.domain import Answer
 from annotation.spec import Lists, StudySpec, Task
 from annotation.store import Store, studies
@@ -24,7 +24,7 @@ PAPER = {"name": "s", "task": Task.RECOGNITION, "votes_per_item": 5}
 def published(people, **more):
     """14 models and 600 originals with five votes on each of their 8,400 reconstructions."""
     load = Load(n_items=8400, least=14, most=14)
-    return feasibility(StudySpec(**PAPER | more), load, people)
+    return workload(StudySpec(**PAPER | more), load, people)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_where_an_original_is_met_again_its_one_list_is_said_to_give_it_away(mor
 
 def test_gold_items_may_use_up_all_views():
     load = Load(n_items=10, least=2, most=2, gold=1)
-    found = feasibility(StudySpec(**PAPER, max_views=1), load)
+    found = workload(StudySpec(**PAPER, max_views=1), load)
     assert (found.annotators_enough, found.people) == (None, "At least 10 annotators needed")
     assert "gold items are views as well" in found.risk
 
@@ -142,7 +142,7 @@ def is_complete(now):
 @pytest.mark.parametrize("wanted", STUDIES.values(), ids=STUDIES)
 def test_enough_people_are_enough_and_fewer_than_needed_are_not(wanted, tmp_path):
     plan = plan_of(**wanted)
-    found = feasibility(plan.spec, load_of(plan))
+    found = workload(plan.spec, load_of(plan))
     now = label(plan, found.annotators_enough, tmp_path, random.Random(1))
     assert is_complete(now), now.coverage
     assert not is_complete(label(plan, found.annotators_needed - 1, tmp_path))
@@ -186,7 +186,7 @@ limits = st.none() | st.integers(1, 5)
 def test_enough_people_are_enough_whoever_takes_what(k, of_originals, views, quota, rng):
     spec = StudySpec(**{**PAPER, "votes_per_item": k}, max_views=views, items_per_person=quota)
     load = Load(n_items=sum(of_originals), least=max(of_originals), most=max(of_originals))
-    found = feasibility(spec, load)
+    found = workload(spec, load)
     assert lacking(of_originals, spec, found.annotators_enough, rng) == 0
     assert lacking(of_originals, spec, found.annotators_needed - 1, rng) > 0
     if views in (None, 1) and quota is None:  # then the number is exact
@@ -195,7 +195,7 @@ def test_enough_people_are_enough_whoever_takes_what(k, of_originals, views, quo
 
 def test_to_be_sure_is_more_than_needed_where_order_matters(tmp_path):
     plan = plan_of(max_views=2, balanced=False)
-    found = feasibility(plan.spec, load_of(plan))
+    found = workload(plan.spec, load_of(plan))
     assert found.people == "3 annotators needed, 4 to be sure"
     # The second person finishes what the first has begun.
     assert not is_complete(label(plan, 3, tmp_path))
@@ -207,12 +207,6 @@ def test_what_is_said_before_the_draw_holds_after_it(n_images, n_models, rate, s
     models = [str(n) for n in range(n_models)]
     plan = make_plan(n_images, models=models, decoy_rate=rate, seed=seed)
     drawn = load_of(plan)
-    before = load_before(
-        plan.spec,
-        n_reconstructions=n_images * n_models,
-        n_originals=n_images,
-        n_models=n_models,
-        n_decoys=len(plan.items) - n_images * n_models,
-    )
+    before = load_of(plan, drawn=False)
     assert before.n_items == drawn.n_items
     assert before.least <= drawn.most <= before.most
