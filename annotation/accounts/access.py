@@ -58,8 +58,7 @@ def user_name(who: Who) -> Callable[[Request], Awaitable[str | None]]:
     """Return what Gradio calls before each of its events; handlers see the name as their user's."""
 
     async def name(request: Request) -> str | None:
-        account = await run_in_threadpool(who, request.cookies.get(ACCOUNT_COOKIE, ""))
-        return None if account is None else account.name
+        return await run_in_threadpool(account_name(who), request)
 
     return name
 

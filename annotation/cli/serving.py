@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import annotation
-from annotation.cli.console import DATABASE, IMAGES, SHARED, pictures
+from annotation.cli.console import DATABASE, IMAGES, SHARED, address, pictures
 from semsim.base.cli.console import failed, say, told_errors
 from semsim.base.storage.places import CHECKPOINTS, DATA, DEMO, PROGRAM, settle
 
@@ -116,7 +116,7 @@ def open_studio(options: argparse.Namespace, create_app: CreateApp) -> None:
     settle()
     with told_errors():
         options.images = pictures(options.images, options.data_dir, write=True)
-        store = Store(options.database or f"sqlite:///{options.data_dir.resolve() / 'studies.db'}")
+        store = Store(address(options.database, options.data_dir.resolve()))
         sets, pairs = (set_folders([DEMO / name]) for name in ("sets", "pairs"))
         demo = DemoInTheMaking(store, sets, options.images, pairs)
         app = create_app(store, options, demo.note)

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 from annotation.images import Shelf
 from annotation.store import Store
-from annotation.web.frame import chosen, in_hand
+from annotation.study import exports, labelling, sets
+from annotation.web.frame import chosen, framed, in_hand
 from annotation.web.templates import STATIC as STATIC
 from annotation.web.templates import STATIC_URL as STATIC_URL
 from semsim.base.sets.reader import set_choices
@@ -21,7 +22,8 @@ class StudyContext:
     """Context that the pages work on.
 
     `find_sets` lists the reconstruction sets there are, as (label, folder). `imports` are the
-    folders of votes that others collected; `note` is what the page of studies says above them.
+    folders of votes that others collected; `note` is what the page of studies says above them;
+    `account` is whose name a request carries, if any.
     """
 
     store: Store
@@ -29,6 +31,7 @@ class StudyContext:
     find_sets: Callable[[], list[tuple[str, Path]]]
     imports: tuple[Path, ...]
     note: Callable[[], str] = str
+    account: Callable[[Any], str | None] = lambda request: None
 
     @classmethod
     def of(cls, store: Store, options: Namespace, note: Callable[[], str]) -> Self:
@@ -50,3 +53,22 @@ class StudyContext:
     def chosen(self) -> Callable[[Any], str]:
         """Function that returns the study a request names, see `annotation.web.frame.chosen`."""
         return chosen(self.store)
+
+    def store_for(self, request: Any) -> Store:
+        """The database; events say with whose account the request writes there."""
+        return self.store.by(self.account(request))
+
+    @property
+    def lent(self) -> dict[str, Callable[..., Any]]:
+        """What the pages of the science ask of studies, by name."""
+        store, images = self.store, self.images
+        return {
+            "studies": partial(labelling.list_studies, store),
+            "voted": partial(labelling.voted, store),
+            "labels": partial(exports.export_labels, store, images=images),
+            "votes": partial(exports.export_votes, store),
+            "used_by": partial(sets.users_of, store, images),
+            "in_hand": self.in_hand,
+            "chosen": self.chosen,
+            "framed": framed,
+        }

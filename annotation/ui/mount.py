@@ -39,7 +39,7 @@ from annotation.ui import (
 from annotation.ui.theme import mount_settings
 from annotation.web import account_api, frame, watching
 from annotation.web.api import invalid, researcher_router, router
-from annotation.web.guard import Guard
+from annotation.web.guard import Guard, problem
 from annotation.web.root_path import bare, rooted
 from annotation.web.templates import trouble
 from semsim.base.errors import DataError
@@ -163,15 +163,9 @@ def web_app(bar: frame.FrameContext, images: Shelf, *more: APIRouter) -> FastAPI
 
 def study_routers(context: StudyContext, who: Who | None = None) -> tuple[APIRouter, ...]:
     """The pages about studies that Gradio does not draw; `who` tells whose a request is."""
-    account = account_name(who)
-    return (
-        new_pages.router(context, account),
-        overview_pages.router(context, account),
-        people.router(context, account),
-        items_pages.router(context),
-        preview_pages.router(context),
-        results.router(context),
-    )
+    context = replace(context, account=account_name(who))
+    pages = (new_pages, overview_pages, people, items_pages, preview_pages, results)
+    return tuple(one.router(context) for one in pages)
 
 
 def _answer_errors(app: Starlette) -> None:
@@ -184,18 +178,18 @@ def _answer_errors(app: Starlette) -> None:
 
 
 async def _unfit(_: Request, __: Exception) -> JSONResponse:
-    return JSONResponse({"error": f"{UNFIT}."}, 422)
+    return problem(422, f"{UNFIT}.")
 
 
 async def _not_ours(request: Request, error: Exception) -> JSONResponse:
     log.info("Gradio refused a request for %s.", type(error).__name__, exc_info=error)
-    return JSONResponse({"error": "No page asks for this. Load the page again."}, 422)
+    return problem(422, "No page asks for this. Load the page again.")
 
 
 async def _no_file(_: Request, error: Exception) -> JSONResponse:
     if cast(OSError, error).errno != errno.ENAMETOOLONG:
         raise error
-    return JSONResponse({"error": "Not found."}, 404)
+    return problem(404, "Not found.")
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
@@ -206,7 +200,7 @@ async def _broken(request: Request, _: Exception) -> Response:
     """Return the response to an error that no other handler foresaw."""
     if "text/html" in request.headers.get("accept", ""):
         return trouble(bare(request.scope), 500, BROKEN)
-    return JSONResponse({"error": BROKEN}, 500)
+    return problem(500, BROKEN)
 
 
 def mount(app: FastAPI, path: str, pages: Sequence[Page], who: Who | None = None) -> None:

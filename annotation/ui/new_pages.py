@@ -1,15 +1,14 @@
 """Page of a new study, and its requests to the server while a researcher fills it in."""
 
-import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
 from fastapi.responses import FileResponse
+from jinja2.utils import htmlsafe_json_dumps
 
 from annotation.domain import Study
 from annotation.errors import NotFoundError, StudyError
@@ -33,13 +32,9 @@ THUMBNAILS = 6
 Asked = Annotated[dict[str, Any], Body()]
 
 
-def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
-    """The routes below /studio/new.
-
-    Args:
-        account: Whose name a request carries, None without any.
-    """
-    made = _New(context=context, account=account)
+def router(context: StudyContext) -> APIRouter:
+    """The routes below /studio/new."""
+    made = _New(context=context)
     return routes(
         get={
             "/studio/new": made.page,
@@ -58,7 +53,6 @@ def router(context: StudyContext, account: Callable[[Request], str | None]) -> A
 @dataclass(frozen=True, kw_only=True)
 class _New:
     context: StudyContext
-    account: Callable[[Request], str | None]
     places: dict[str, Path] = field(default_factory=dict)  # of sets, by key; asked for often
 
     def page(
@@ -89,7 +83,7 @@ class _New:
             steps=new_study.steps(),
             kinds=KINDS,
             longest=LONGEST_TEXT,
-            data=_in_script(
+            data=htmlsafe_json_dumps(
                 {
                     "start": start,
                     "scores": new_study.scores_of(),
@@ -135,7 +129,7 @@ class _New:
             examined = new_study.made_of(draft, self._known())
             if examined.plan is None:
                 return {"problems": new_study.problems_of_making(draft, examined, self._known())}
-            store = self.context.store.by(self.account(request))
+            store = self.context.store_for(request)
             made = keep_study(store, examined, self.context.images)
         except StudyError as error:
             return {"problems": {"pictures": str(error).splitlines()}}
@@ -162,7 +156,7 @@ class _New:
         images = found.images
         shown = images[:: max(1, len(images) // THUMBNAILS)][:THUMBNAILS]
         headers = {"Cache-Control": "private, max-age=3600"}
-        content = _strip(tuple(one.reconstruction for one in shown))
+        content = strip(tuple(one.reconstruction for one in shown))
         return Response(content, media_type="image/png", headers=headers)
 
     def _place(self, key: str) -> Path:
@@ -233,11 +227,6 @@ def _usual_texts() -> dict[str, str]:
     return {name: text for name, text in USUAL.items() if not name.endswith(".question")}
 
 
-def _in_script(content: Any) -> str:
-    """JSON that can stand in a page: nothing in it ends the element."""
-    return json.dumps(content).replace("<", "\\u003c")
-
-
 def _name(folder: Path) -> str:
     """Return the name of a set in a file: its path, from here on where it lies below."""
     here = Path.cwd()
@@ -277,8 +266,3 @@ def _card(label: str, folder: Path) -> dict[str, Any]:
         "facts": f"{counted(len(images), 'picture')} · {dataset} · {found.attack}",
         "target": found.target,
     }
-
-
-@lru_cache(maxsize=500)
-def _strip(paths: tuple[Path, ...]) -> bytes:
-    return strip(paths)

@@ -1,6 +1,5 @@
 """The overview of the study in hand: its link, how far it is, and what can be done to it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -12,7 +11,6 @@ from annotation.domain import Study, StudyProgress, StudyStatus
 from annotation.errors import StudyError
 from annotation.images import here
 from annotation.spec import SETTINGS, Setting, value_of
-from annotation.store import Store
 from annotation.study import labelling, protocols
 from annotation.study.exports import facts_of_lists
 from annotation.study.study_file import written
@@ -28,13 +26,9 @@ from annotation.web.templates import fill, page
 Asked = Annotated[dict[str, Any], Body()]
 
 
-def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
-    """The routes below /studio/overview.
-
-    Args:
-        account: Whose name a request carries, if any.
-    """
-    made = _Overview(context=context, account=account)
+def router(context: StudyContext) -> APIRouter:
+    """The routes below /studio/overview."""
+    made = _Overview(context=context)
     one = "/studio/overview/{study}"
     return routes(
         get={
@@ -56,7 +50,6 @@ def router(context: StudyContext, account: Callable[[Request], str | None]) -> A
 @dataclass(frozen=True, kw_only=True)
 class _Overview:
     context: StudyContext
-    account: Callable[[Request], str | None]
     runs: ModelRuns = field(default_factory=ModelRuns)
 
     def page(self, request: Request) -> Response:
@@ -95,16 +88,18 @@ class _Overview:
         wanted = str(asked.get("status", ""))
         if wanted not in list(StudyStatus):
             raise StudyError(f"A study is {', '.join(StudyStatus)}; got {wanted!r}.")
-        made = labelling.set_status(self._store(request), study, StudyStatus(wanted))
+        made = labelling.set_status(self.context.store_for(request), study, StudyStatus(wanted))
         return {"status": made.status.value}
 
     def rename(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
-        made = labelling.rename(self._store(request), study, str(asked.get("name", "")))
+        made = labelling.rename(self.context.store_for(request), study, str(asked.get("name", "")))
         return {"name": made.name}
 
     def delete(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
         backups = here(self.context.images).parent / "backups"
-        made = labelling.delete(self._store(request), study, str(asked.get("name", "")), backups)
+        made = labelling.delete(
+            self.context.store_for(request), study, str(asked.get("name", "")), backups
+        )
         return {"backup": made.name if made else ""}
 
     def amend(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
@@ -113,20 +108,17 @@ class _Overview:
             raise StudyError("Choose the setting that changes.")
         changes = {name: value_of(name, value)}
         why = str(asked.get("why", ""))
-        made = protocols.amend(self._store(request), study, changes, why)
+        made = protocols.amend(self.context.store_for(request), study, changes, why)
         return {"version": made.version}
 
     def model(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
         found = labelling.get_study(self.context.store, study)
-        self.runs.begin(self._store(request), found, self.context.images, asked)
+        self.runs.begin(self.context.store_for(request), found, self.context.images, asked)
         return {}
 
     def cancel(self, study: str) -> dict[str, Any]:
         self.runs.cancel(study)
         return {}
-
-    def _store(self, request: Request) -> Store:
-        return self.context.store.by(self.account(request))
 
     def _now(self, request: Request, study: Study) -> str:
         progress = labelling.progress(self.context.store, study.id)

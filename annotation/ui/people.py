@@ -66,13 +66,9 @@ _STEPS = {
 _TAKING_PART = (AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED)
 
 
-def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
-    """The routes below /studio/people.
-
-    Args:
-        account: Whose name a request carries, if any.
-    """
-    made = _People(context=context, account=account)
+def router(context: StudyContext) -> APIRouter:
+    """The routes below /studio/people."""
+    made = _People(context=context)
     handlers = {step: made.step(step) for step in STEPS}
     handlers |= {"erase": made.erase, "link": made.link}
     post = {f"{PAGE}/{{study}}/{name}": handler for name, handler in handlers.items()}
@@ -82,7 +78,6 @@ def router(context: StudyContext, account: Callable[[Request], str | None]) -> A
 @dataclass(frozen=True, kw_only=True)
 class _People:
     context: StudyContext
-    account: Callable[[Request], str | None]
 
     def page(self, request: Request, person: str = "", ask: str = "", at: int = 1) -> Response:
         """Return a page of the list and one person in it.
@@ -137,7 +132,7 @@ class _People:
         """Return the handler of a button that needs no more than a name."""
 
         def handler(request: Request, study: str, form: Fields) -> Response:
-            store, person = self.context.store.by(self.account(request)), _named(form)
+            store, person = self.context.store_for(request), _named(form)
             STEPS[name](store, study, person, datetime.now(UTC))
             return _back(study, person, form)
 
@@ -145,17 +140,17 @@ class _People:
 
     def link(self, request: Request, study: str, form: Fields) -> Response:
         """Return the page with a new link for an annotator who lost theirs; it is shown once."""
-        store, person = self.context.store.by(self.account(request)), _named(form)
+        store, person = self.context.store_for(request), _named(form)
         secret = persons.new_link(store, study, person, datetime.now(UTC))
         address = str(request.base_url).rstrip("/") + link_of(secret)
         back = _address(study, person, form)
         told: dict[str, Any] = {"person": person, "link": address, "back": back, "say": PLAIN}
-        told["left_out"] = self.account(request) is not None
+        told["left_out"] = self.context.account(request) is not None
         return page("person_link.html", **told)
 
     def erase(self, request: Request, study: str, form: Fields) -> Response:
         """Take an annotator's name out for good; the form repeats it in `typed`."""
-        store, person = self.context.store.by(self.account(request)), _named(form)
+        store, person = self.context.store_for(request), _named(form)
         if form.get("typed", "").strip() != person:
             raise ConflictError(f"To erase {person}, type exactly that name.")
         keep = form.get("votes") == "keep"

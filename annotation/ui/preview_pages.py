@@ -5,8 +5,6 @@ so that none can become a vote.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
@@ -79,10 +77,5 @@ class _Preview:
         path = picture_of(self.context.store, study, digest, self.context.images)
         headers = {"Cache-Control": "private, max-age=86400, immutable"}
         if small:
-            return Response(_small(path), media_type="image/png", headers=headers)
+            return Response(strip((path,), SMALL), media_type="image/png", headers=headers)
         return FileResponse(path, media_type="image/png", headers=headers)
-
-
-@lru_cache(maxsize=1000)
-def _small(path: Path) -> bytes:
-    return strip((path,), SMALL)

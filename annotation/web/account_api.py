@@ -6,16 +6,16 @@ takes a thread; all others are plain functions run in one.
 
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.responses import RedirectResponse
-from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
@@ -34,13 +34,12 @@ from annotation.domain import (
 from annotation.errors import (
     AccountError,
     ConflictError,
-    NotAllowedError,
     NotFoundError,
     SignInError,
 )
 from annotation.store import Store, passwords
 from annotation.texts import fit
-from annotation.web.api import routes
+from annotation.web.api import STATUS_OF, routes
 from annotation.web.guard import LOGIN, Cookie, is_same_origin, keep, why_foreign
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
@@ -58,13 +57,6 @@ KNOWN_FREE = 50  # wrong passwords of an account from such an address before the
 # Where one may be sent after signing in: pages behind it, on this server.
 log = logging.getLogger(__name__)
 _OWN = re.compile(r"/(studio|admin|account)([/?][\w/?=&%.+,:@~-]*)?", re.ASCII)
-_STATUS: dict[type[SemsimError], int] = {
-    SignInError: 403,
-    NotAllowedError: 403,
-    NotFoundError: 404,
-    ConflictError: 409,
-}
-
 Text = Annotated[str, Form(), AfterValidator(fit)]
 
 
@@ -89,23 +81,7 @@ def router(store: Store, clock: Clock = CLOCK) -> APIRouter:
             "/admin/{change}/{account_id}": api.change,
         },
         checked=[Depends(_require_same_origin)],
-        kind=_Route,
     )
-
-
-class _Route(APIRoute):
-    """Says what went wrong on a page where no handler did."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def handle_errors(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except SemsimError as error:
-                return page("message.html", 503, title="That did not work", text=str(error))
-
-        return handle_errors
 
 
 def own_path(wanted: str) -> str:
@@ -228,14 +204,14 @@ class _Accounts:
         changes: dict[str, Callable[[], Any]] = {
             "disable": lambda: accounts.disable(self.store, account_id, _now(), by=me),
             "enable": lambda: accounts.enable(self.store, account_id, by=me),
-            **{role.value: self._role_change(account_id, role, me) for role in Role},
+            **{
+                role.value: partial(accounts.change_role, self.store, account_id, role, by=me)
+                for role in Role
+            },
         }
         if change not in changes:
             raise HTTPException(404, f"There is no change {change!r}.")
         return self._changed(me, changes[change])
-
-    def _role_change(self, account_id: str, role: Role, me: Account) -> Callable[[], Any]:
-        return lambda: accounts.change_role(self.store, account_id, role, by=me)
 
     def _changed(self, me: Account, change: Callable[[], Any]) -> Response:
         try:
@@ -260,7 +236,7 @@ class _Accounts:
     ) -> Response:
         return page(
             "admin.html",
-            200 if error is None else _STATUS.get(type(error), 400),
+            200 if error is None else STATUS_OF.get(type(error), 400),
             me=me,
             everybody=accounts.list_accounts(self.store),
             open_links=accounts.open_invitations(self.store, _now()),

@@ -32,13 +32,13 @@ from annotation.domain import (
     TaskItem,
 )
 from annotation.images import Shelf, here
-from annotation.spec import View
+from annotation.spec import MOST, View
 from annotation.store import Store
 from annotation.study import exports
 from annotation.study import labelling as study
 from annotation.study import participant_flow as phases
 from annotation.study.labelling import MOST_ITEMS
-from annotation.texts import LONGEST_ANSWER, fit, fit_json, sendable
+from annotation.texts import LONGEST_ANSWER, fit, fit_json
 from annotation.web import downloads, label_page
 from annotation.web.guard import (
     ANNOTATOR_COOKIE,
@@ -46,6 +46,7 @@ from annotation.web.guard import (
     SIGNED_OUT,
     framable,
     is_same_origin,
+    problem,
     why_foreign,
 )
 from annotation.web.page_api import BEGIN, DONE, LABEL, Pages, link_of
@@ -82,7 +83,6 @@ RESERVE_AMONG_MANY = 2 * AT_HAND
 MOST_WAITING = 4  # for pictures, before nobody else is let in
 MOST_IN_TURN = 100  # from one address, with a password: a lecture that begins together
 LONGEST_MS = 1e11  # three years; of much longer ones there is no mean
-MOST_VERSIONS = 2**31 - 1  # what a database counts to
 
 
 def _first_few(display: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class VoteBody(BaseModel):
     display: Display = {}
     views: Annotated[list[View], Field(max_length=len(View))] = []
     tab: Tab
-    version: Annotated[int, Field(ge=1, le=MOST_VERSIONS)]
+    version: Annotated[int, Field(ge=1, le=MOST)]
 
 
 class UndoBody(BaseModel):
@@ -149,7 +149,7 @@ class Route(APIRoute):
                 # Which the page has in the words of its study.
                 name, values = error.said if isinstance(error, errors.AnnotationError) else ("", {})
                 told = {"text": name, "values": values} if name else {}
-                return _problem(STATUS_OF.get(type(error), 400), str(error), **look, **told)
+                return problem(STATUS_OF.get(type(error), 400), str(error), **look, **told)
             except RequestValidationError as error:
                 return invalid(error)
 
@@ -161,14 +161,13 @@ def routes(
     get: Mapping[str, Callable[..., Any]],
     post: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
     checked: Sequence[Any] = (),
-    kind: type[APIRoute] = Route,
 ) -> APIRouter:
     """The routes at these paths.
 
     Args:
         checked: What those that change something depend on.
     """
-    made = APIRouter(route_class=kind, include_in_schema=False)
+    made = APIRouter(route_class=Route, include_in_schema=False)
     for path, handler in get.items():
         made.add_api_route(path, handler, methods=["GET"], response_model=None)
     for path, handler in post.items():
@@ -178,13 +177,9 @@ def routes(
     return made
 
 
-def _problem(status: int, message: str, **more: Any) -> JSONResponse:
-    return JSONResponse({"error": sendable(message), **more}, status)
-
-
 def invalid(error: RequestValidationError) -> JSONResponse:
     """Return the response to a request that its route refuses; it repeats nothing of it."""
-    return _problem(422, _what_is_invalid(error))
+    return problem(422, _what_is_invalid(error))
 
 
 def _what_is_invalid(error: RequestValidationError) -> str:

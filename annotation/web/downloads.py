@@ -3,14 +3,14 @@
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
-from annotation.formats import FORMATS, Format, What, export, needs_pictures
+from annotation.formats import FORMATS, What, export, needs_pictures
 from annotation.formats.study_data import StudyData
 
 # What the machine's own table of endings does not know, or knows otherwise.
@@ -43,29 +43,23 @@ class Download:
     sentence: str
 
 
-def _of_format(name: str, one: Format) -> dict[str, Download]:
-    if len(one.writers) == 1:
-        (what,) = one.writers
-        kind = one.ending or ".zip"
-        words = f"{one.title} ({kind[1:].upper()})"
-        made = Download(form=name, what=what, words=words, sentence=one.sentence)
-        return {f"{name}{kind}": made}
-    return {
-        f"{what}{one.ending}": Download(
-            form=name,
-            what=what,
-            words=f"{TABLES[what]} ({one.ending[1:].upper()})",
-            sentence=SENTENCES[what],
-        )
-        for what in one.writers
-    }
+def _downloads() -> Iterator[tuple[str, Download]]:
+    for name, one in FORMATS.items():
+        ending, several = one.ending or ".zip", len(one.writers) > 1
+        for what in one.writers:
+            title = TABLES[what] if several else one.title
+            yield (
+                f"{what if several else name}{ending}",
+                Download(
+                    form=name,
+                    what=what,
+                    words=f"{title} ({ending[1:].upper()})",
+                    sentence=SENTENCES[what] if several else one.sentence,
+                ),
+            )
 
 
-DOWNLOADS: Mapping[str, Download] = {
-    file: download
-    for name, one in FORMATS.items()
-    for file, download in _of_format(name, one).items()
-}
+DOWNLOADS: Mapping[str, Download] = dict(_downloads())
 
 
 def known(file: str) -> str:

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from annotation.accounts.access import ACCOUNT_COOKIE, Who
 from annotation.store import Store
 from annotation.study import labelling
+from annotation.web.api import routes
 from annotation.web.guard import OTHER_PROCESS, PROCESS, Cookie, keep, process_name
 from annotation.web.root_path import bare, rooted
 from annotation.web.templates import STATIC_URL, fill, page, trouble
@@ -102,7 +103,6 @@ def there(context: FrameContext) -> Callable[[Request], None]:
 
 def router(context: FrameContext) -> APIRouter:
     """The side bar, the words it explains, and the page that explains all of them."""
-    routes = APIRouter(include_in_schema=False)
     of = in_hand(context.store)
 
     def side_bar(request: Request, at: str = "") -> Response:
@@ -120,9 +120,12 @@ def router(context: FrameContext) -> APIRouter:
         words = sorted(context.words().items(), key=lambda one: one[0].lower())
         return page("help.html", glossary=words, link=str(request.base_url))
 
-    for path, answer in (("frame", side_bar), ("glossary", glossary_page), ("help", help_page)):
-        routes.add_api_route(f"/studio/{path}", answer, methods=["GET"], response_model=None)
-    return routes
+    pages: dict[str, Callable[..., Response]] = {
+        "frame": side_bar,
+        "glossary": glossary_page,
+        "help": help_page,
+    }
+    return routes(get={f"/studio/{path}": answer for path, answer in pages.items()})
 
 
 def framed(title: str, body: str) -> str:

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote_plus, urlencode, urlsplit
 
 from starlette.concurrency import run_in_threadpool
@@ -151,14 +151,14 @@ class Guard:
         # Whole segments: /labels is not below /label.
         parts = [part for part in bare(scope).split("/") if part]
         if self._who is None and not _is_local(headers):
-            return _problem(403, LOCAL_ONLY.format(host=headers.get("host", "")))
+            return problem(403, LOCAL_ONLY.format(host=headers.get("host", "")))
         if not is_fit(scope["path"] + unquote_plus(scope["query_string"].decode("latin-1"))):
-            return _problem(400, "This address has characters in it that no address here has.")
+            return problem(400, "This address has characters in it that no address here has.")
         refusal = _body_refusal(headers, STUDIO_BODY if parts[:1] == ["studio"] else SMALL_BODY)
         if refusal is not None:
             return refusal
         if scope["method"] not in SAFE_METHODS and not is_same_origin(headers):
-            return _problem(403, why_foreign(headers))
+            return problem(403, why_foreign(headers))
         if parts[:1] == ["label"]:
             return await _label_refusal(scope, parts[1:], self._annotator)
         if self._who is not None and parts and parts[0] in NEEDED:
@@ -187,7 +187,7 @@ async def _account_refusal(scope: Scope, who: Who, needed: Role) -> Response | N
         why = "This page is for administrators."
         if _looks(scope):
             return page("message.html", 403, title="Administrators only", text=why)
-        return _problem(403, why)
+        return problem(403, why)
     return None
 
 
@@ -204,14 +204,14 @@ def _looks(scope: Scope) -> bool:
 def _unwell(scope: Scope, error: SemsimError) -> Response:
     if _looks(scope):
         return trouble(bare(scope), 503, str(error))
-    return _problem(503, str(error))
+    return problem(503, str(error))
 
 
 def _sign_in_first(scope: Scope) -> Response:
     if not _reads(scope):
         if _looks(scope):
             return page("message.html", 401, title="You are signed out", text=SIGN_IN_ELSEWHERE)
-        return _problem(401, "You are not signed in.")
+        return problem(401, "You are not signed in.")
     query = scope["query_string"].decode("latin-1")
     wanted = "/" + bare(scope).lstrip("/") + (f"?{query}" if query else "")
     return RedirectResponse(f"{rooted(LOGIN)}?{urlencode({'next': wanted})}", 303)
@@ -245,18 +245,18 @@ async def _label_refusal(scope: Scope, rest: list[str], annotator: WhoLabels) ->
     known = await run_in_threadpool(annotator, token) if token else None
     if known is None:
         if rest:
-            return _problem(401, "You are not signed in. Open the link of your study.")
+            return problem(401, "You are not signed in. Open the link of your study.")
         return RedirectResponse(rooted(SIGNED_OUT), 303)
     needed = rest in ([], [LABEL_FILE])
     safe = scope["method"] in SAFE_METHODS
-    return None if needed and safe else _problem(404, "Not found.")
+    return None if needed and safe else problem(404, "Not found.")
 
 
 def _closed_route(rest: list[str]) -> Response | None:
     # Gradio answers at the root of a page as well as below gradio_api.
     if "gradio_api" in rest:
         rest = rest[rest.index("gradio_api") + 1 :]
-    return _problem(404, "Not found.") if "/".join(rest).startswith(CLOSED) else None
+    return problem(404, "Not found.") if "/".join(rest).startswith(CLOSED) else None
 
 
 def _slash(scope: Scope, parts: list[str]) -> Response | None:
@@ -270,7 +270,7 @@ def _slash(scope: Scope, parts: list[str]) -> Response | None:
 
 def _other_process(headers: Headers) -> Response | None:
     drawn_by = headers.get(PROCESS, process_name())
-    return None if drawn_by == process_name() else _problem(409, OTHER_PROCESS)
+    return None if drawn_by == process_name() else problem(409, OTHER_PROCESS)
 
 
 @cache
@@ -285,14 +285,15 @@ def _body_refusal(headers: Headers, most: int) -> Response | None:
     # A limit on the digits, as Python refuses to read very many.
     told = length.isascii() and length.isdecimal() and len(length) < 12
     if "transfer-encoding" in headers or not told or int(length) > most:
-        return _problem(413, f"Expected a body of at most {most} bytes, its length told before.")
+        return problem(413, f"Expected a body of at most {most} bytes, its length told before.")
     if headers.get("content-type", "").lower().startswith("multipart/"):
-        return _problem(415, "Expected a form or JSON; this server takes no files.")
+        return problem(415, "Expected a form or JSON; this server takes no files.")
     return None
 
 
-def _problem(status: int, message: str) -> Response:
-    return JSONResponse({"error": message}, status)
+def problem(status: int, message: str, **more: Any) -> JSONResponse:
+    """Return the response that says what went wrong, with what a script needs to know besides."""
+    return JSONResponse({"error": sendable(message), **more}, status)
 
 
 def _headers_for(path: str) -> dict[str, str]:

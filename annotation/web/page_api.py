@@ -196,7 +196,8 @@ class Pages:
             async with turn, self._let_through():
                 signed_in = await to_thread.run_sync(sign_in, limiter=self.joining)
         except (errors.SignInError, errors.NameTakenError, TooManyError) as error:
-            problem, taken = about.spec.wording.told(error), _asks_for_link(error, form)
+            problem = about.spec.wording.told(error)
+            taken = isinstance(error, errors.NameTakenError) or bool(form.get("link"))
             status = _REFUSED.get(type(error), 403)
             return _join_page(about, recruit, status, name=name, problem=problem, taken=taken)
         return _let_in(request, signed_in, about.spec.framed_by)
@@ -355,10 +356,6 @@ def _let_in(request: Request, signed_in: SignedIn, sites: str) -> Response:
     lasts = int(SESSION_LASTS.total_seconds())
     keep(response, request, Cookie(ANNOTATOR_COOKIE, signed_in.session_token, lasts), sites)
     return response
-
-
-def _asks_for_link(error: Exception, form: Mapping[str, str]) -> bool:
-    return isinstance(error, errors.NameTakenError) or bool(form.get("link"))
 
 
 def _unfilled(about: Study, unfilled: str) -> Response:

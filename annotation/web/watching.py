@@ -20,7 +20,9 @@ from annotation.accounts.access import ACCOUNT_COOKIE, Who
 from annotation.domain import Role
 from annotation.images import Shelf, answers, here
 from annotation.store import Store, migrate, reports
+from annotation.web.api import routes
 from annotation.web.connections import DOOR
+from annotation.web.guard import problem
 from annotation.web.root_path import bare
 from semsim.base.errors import SemsimError
 from semsim.base.storage.atomic import free_bytes
@@ -75,7 +77,6 @@ def router(
     store: Store, images: Shelf, who: Who | None, running: Callable[[], list[Any]], latency: Latency
 ) -> APIRouter:
     """`/health` and `/metrics`; `who` and `running` are as for `annotation.ui.mount.web_app`."""
-    routes = APIRouter(include_in_schema=False)
 
     def health() -> Response:
         wrong = dict(_problems(store, images))
@@ -87,16 +88,14 @@ def router(
 
     def metrics(request: Request) -> Response:
         if not _may_watch(request, who):
-            return JSONResponse({"error": NOT_FOR_YOU}, 403)
+            return problem(403, NOT_FOR_YOU)
         try:
             lines = [*_of_store(store), *_of_jobs(len(running())), *_of_latency(latency)]
         except SemsimError as error:
             return PlainTextResponse(str(error), 503)
         return Response("\n".join([*lines, ""]), headers={"Content-Type": TEXT})
 
-    for path, answer in (("/health", health), ("/metrics", metrics)):
-        routes.add_api_route(path, answer, methods=["GET"], response_model=None)
-    return routes
+    return routes(get={"/health": health, "/metrics": metrics})
 
 
 def _problems(store: Store, images: Shelf) -> Iterator[tuple[str, str]]:

@@ -1,12 +1,14 @@
 """Pages of the science. A page is a module with `render(context)`; `app.py` composes them."""
 
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
 
+from semsim.base.storage.places import DEMO
 from semsim.lab import LabContext
 
 
@@ -66,3 +68,24 @@ class ScienceContext(LabContext):
     built_in: tuple[Path, ...] = ()
     used_by: Callable[[Path], list[str]] = lambda folder: []
     kept: dict[Any, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, options: Namespace, lent: Mapping[str, Callable[..., Any]]) -> Self:
+        """The context of a server.
+
+        Args:
+            options: Of the server; `data_dir`, `checkpoints` and `device` are used.
+            lent: The callbacks; each of `studies` has an id, a name and its `spec`.
+        """
+        studies = lent["studies"]
+        given: dict[str, Any] = {
+            **lent,
+            "studies": lambda: [StudyChoice.of(one) for one in studies()],
+        }
+        return cls(
+            data=options.data_dir,
+            checkpoints=options.checkpoints,
+            device=options.device,
+            built_in=(DEMO,),
+            **given,
+        )

@@ -15,6 +15,7 @@ from made_results import NO_IMPORTS
 from PIL import Image
 from study_factory import GOOD, GUESSING, SURE, write_run, write_set
 
+from annotation.design.candidates import RANDOM_LISTS
 from annotation.spec import StudySpec
 from annotation.study.labelling import get_study, list_studies
 from annotation.study.protocols import protocol_versions
@@ -44,7 +45,7 @@ def client(context):
 
 def client_of(context):
     app = FastAPI()
-    app.include_router(new_pages.router(context, lambda request: "eva"))
+    app.include_router(new_pages.router(replace(context, account=lambda request: "eva")))
     app.include_router(preview_pages.router(context))
     return TestClient(app)
 

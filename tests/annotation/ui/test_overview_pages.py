@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from study_factory import GOOD, GUESSING, answer_all, joined, write_run, write_set
 
+from annotation.design.candidates import RANDOM_LISTS
 from annotation.domain import StudyStatus
 from annotation.errors import StudyError
 from annotation.spec import SETTINGS, StudySpec, Task
@@ -25,7 +26,7 @@ from annotation.web.downloads import DOWNLOADS
 
 def client_of(context):
     app = FastAPI()
-    app.include_router(overview_pages.router(context, lambda request: "eva"))
+    app.include_router(overview_pages.router(replace(context, account=lambda request: "eva")))
     return TestClient(app)
 
 
@@ -47,7 +48,7 @@ def test_without_a_study_the_page_says_how_to_get_one(client):
 def test_what_is_going_on_is_said_with_and_without_a_study(context, make_study):
     app = FastAPI()
     noted = replace(context, note=lambda: "Being <made>.")
-    app.include_router(overview_pages.router(noted, lambda request: None))
+    app.include_router(overview_pages.router(noted))
     told = [TestClient(app).get("/studio/overview").text]
     make_study()
     told.append(TestClient(app).get("/studio/overview").text)
@@ -201,7 +202,7 @@ def test_a_field_begins_with_what_its_setting_is_now(client, store, study):
     assert 'value="3"' in fields["max_views"]
     for name, value, says in (
         ("view", "round", "must be one of squares, smooth, smooth-and-small"),
-        ("image_scale", "65", "must be 1 to 64"),
+        ("image_scale", "65", "must be at most 64"),
         ("min_lag", "", "must be a whole number"),
         ("check", "maybe", "is yes or no"),
     ):

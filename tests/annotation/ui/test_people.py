@@ -41,7 +41,7 @@ def client(context):
 
 def reader(context) -> TestClient:
     app = FastAPI()
-    app.include_router(people.router(context, lambda request: "Rosa"))
+    app.include_router(people.router(replace(context, account=lambda request: "Rosa")))
     return TestClient(app)
 
 
