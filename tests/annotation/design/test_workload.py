@@ -201,7 +201,9 @@ def test_to_be_sure_is_more_than_needed_where_order_matters(tmp_path):
     assert not is_complete(label(plan, 3, tmp_path))
 
 
-@given(st.integers(1, 12), st.integers(2, 4), st.sampled_from((0.0, 0.1, 0.5, 1.0)), st.integers())
+@given(
+    st.integers(1, 12), st.integers(2, 4), st.sampled_from((0.0, 0.1, 0.5, 1.0)), st.integers(0, 9)
+)
 def test_what_is_said_before_the_draw_holds_after_it(n_images, n_models, rate, seed):
     n_images += 1  # decoys need two classes
     models = [str(n) for n in range(n_models)]

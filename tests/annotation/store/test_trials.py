@@ -115,13 +115,14 @@ def test_catch_trials_come_at_their_places_and_never_count(store, make, images):
     hidden = trial_ids(store)
     assert progress(store, study.id).coverage == [0, 8, 0]
     assert len(shown) == 8 + len(hidden)
-    expected = quality.due(study.spec, TrialKind.CATCH, anna.seat, 8)
+    schedule = quality.schedule(TrialKind.CATCH, anna.seat, (study.spec, 0))
+    expected = schedule.due(8)
     assert len(hidden) == expected == 4
     votes = [0]
     for item in shown:
         votes.append(votes[-1] + (item.item not in hidden))
     where = [n for n, item in zip(votes, shown, strict=False) if item.item in hidden]
-    assert where == [quality.place(study.spec, TrialKind.CATCH, anna.seat, n) for n in range(4)]
+    assert where == [schedule.place(n) for n in range(4)]
     assert export_labels(store, study.id, images)["n_votes"].tolist() == [1] * 8
 
 
@@ -161,7 +162,7 @@ def test_surplus_votes_put_off_no_trial_after_an_amendment(store, make):
         who.name: store.read(partial(schedules_of, annotator=who, spec=spec, version=2))
         for who in (anna, ben)
     }
-    counted = {name: of[name][TrialKind.CATCH].parts[-1][1].votes for name in of}
+    counted = {name: of[name][TrialKind.CATCH].parts[-1].votes for name in of}
     assert counted == {"Anna": 0, "Ben": len(taken)}
 
 
@@ -362,8 +363,8 @@ def test_repeats_are_of_items_answered_long_before_and_each_once(store, make, n)
     for trial, item in repeats.items():
         before = [one for one in shown[: shown.index(trial)] if one not in repeats]
         assert len(before) - before.index(item) - 1 >= study.spec.repeat_lag
-        assert len(before) == quality.place(
-            study.spec, TrialKind.REPEAT, anna.seat, ordinals[trial]
+        assert len(before) == quality.schedule(TrialKind.REPEAT, anna.seat, (study.spec, 0)).place(
+            ordinals[trial]
         )
     table = export_votes(store, study.id)
     again = table[table["kind"] == "repeat"]
