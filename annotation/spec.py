@@ -293,7 +293,6 @@ class StudySpec:
         "nothing.",
         "band",
         limits=(0, 20, 1),
-        must="Quiet looks must be 0 to 20",
     )
     max_views: int | None = _of_people(
         None,
