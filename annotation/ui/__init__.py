@@ -60,7 +60,7 @@ class StudyContext:
 
     @property
     def lent(self) -> dict[str, Callable[..., Any]]:
-        """What the pages of the science ask of studies, by name."""
+        """Callbacks by which the pages of the science ask about studies, by name."""
         store, images = self.store, self.images
         return {
             "studies": partial(labelling.list_studies, store),
