@@ -1,6 +1,6 @@
 """Number of people a study needs, their hours and their pay: bounds, and a simulated crowd.
 
-`workload` answers before anybody labels, also for a `Crowd`. `plan` simulates the people who come.
+`workload` answers before labelling begins, also for a `Crowd`. `plan` simulates people who come.
 Time goes from event to event: a person arrives, answers the items at hand, stays or leaves. A
 `Board` hands the items out: `Items` keeps them in memory, and a caller who checks whether that is
 true puts a real store in its place. All people in it are simulated.
