@@ -8,7 +8,6 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from annotation.design.list_facts import RANDOM_LISTS
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_results import NO_IMPORTS

@@ -6,7 +6,6 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
-from annotation.design.list_facts import RANDOM_LISTS
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from study_factory import GOOD, GUESSING, answer_all, joined, write_run, write_set
