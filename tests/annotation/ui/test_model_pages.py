@@ -19,7 +19,7 @@ MODEL = "toy-vl"
 def client(context, monkeypatch):
     monkeypatch.setattr(vlm, "SIDE", 24)
     app = FastAPI()
-    app.include_router(overview_pages.router(context, lambda request: None))
+    app.include_router(overview_pages.router(context))
     app.include_router(results.router(context))
     return TestClient(app, raise_server_exceptions=False)
 
