@@ -412,6 +412,10 @@ def standstill(results: Results) -> str:
 
 def _stood(watch: Standstill, each: str) -> str:
     quiet = int(watch.quiet[-1])
+    if watch.bands[-1].max() <= 1:
+        return f"No: the look at vote {watch.votes[-1]:,} cannot tell any two models apart."
+    if not quiet and len(watch.votes) == 1:
+        return f"Not known yet: vote {watch.votes[-1]:,} was the first look."
     if not quiet:
         return f"No: the look at vote {watch.votes[-1]:,} found other bands than the one before."
     return f"It has stood still since vote {watch.since:,}, for {counted(quiet, 'look')}, {each}."

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pandas as pd
 import pytest
 from made_ballots import random_votes, table, vote, votes_of
@@ -17,6 +18,7 @@ from annotation.ui import results_view
 from annotation.ui.results import TABS, shown
 from annotation.ui.results_data import examples
 from annotation.votes.annotators import SAME_ANSWER
+from semsim.base.stats.standstill import Standstill
 
 
 @cache
@@ -420,3 +422,18 @@ def test_votes_without_times_or_too_few_of_them_do_not_stand_still():
     assert "the first look, one each 5% of the votes asked for, has not come" in standing(
         timed(votes_of({"m0/1": "c"}))
     )
+
+
+@pytest.mark.parametrize(
+    ("bands", "words"),
+    [
+        ([[1, 1], [1, 1]], "No: the look at vote 20 cannot tell any two models apart."),
+        ([[1, 2]], "Not known yet: vote 10 was the first look."),
+        ([[1, 2], [2, 1]], "No: the look at vote 20 found other bands than the one before."),
+        ([[1, 2], [1, 2]], "It has stood still since vote 10, for 1 look, one each 5% of"),
+    ],
+)
+def test_the_sentence_is_true_of_the_last_look(bands, words):
+    watch = Standstill(votes=10 * np.arange(1, len(bands) + 1), bands=np.array(bands))
+    found = replace(full(), standstill=(("m0", "m1"), watch))
+    assert words in str(Page(results_page.standstill(found)))
