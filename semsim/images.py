@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from semsim.base.errors import DataError
-from semsim.base.picture_files import read_pixels
+from semsim.base.picture_files import SUFFIXES, read_pixels
 from semsim.base.storage.folders import is_hidden
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ _UNREAD_KINDS = {
     *(".pjpeg", ".pjp", ".pcx", ".qoi", ".pam", ".pfm", ".xcf", ".raw", ".arw", ".cr3", ".npy"),
     *(".psd", ".ico", ".exr", ".hdr", ".dng", ".cr2", ".nef", ".eps", ".pbm", ".pnm", ".dib"),
 }
-SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff"}
 
 
 def read_image(path: Path, size: tuple[int, int] | None = None) -> Tensor:

@@ -7,6 +7,8 @@ letters as they like. Whoever compares words that come from outside asks here.
 import unicodedata
 from collections.abc import Iterable, Mapping, Set
 
+from semsim.base.errors import DataError
+
 NONE = "none"  # the answer "I do not see any of these"
 # Marks that do not print: where a word may break, which way it runs, which form a sign has.
 _UNSEEN = dict.fromkeys(
@@ -39,6 +41,23 @@ def called(words: Iterable[str], names: Iterable[str]) -> str:
     """Return the first of `names` that is the same word as one of `words`; "" for none."""
     taken = {alike(word) for word in words}
     return next((name for name in names if alike(name) in taken), "")
+
+
+def class_names(names: Iterable[str], *none: str) -> dict[str, str]:
+    """The class that each name means, which may be written otherwise (`alike`).
+
+    Args:
+        none: Other words for the answer "none".
+
+    Raises:
+        DataError: For a class that is called so.
+    """
+    found = firsts(names)
+    if name := called([NONE, *none], found):
+        raise DataError(
+            f"A class is called {name!r}, as the answer that means none of these: rename the class."
+        )
+    return found
 
 
 def partners(wanted: Iterable[str], known: Set[str] | Mapping[str, object]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The columns of tables of votes, labels and scores, which studies export and imports bring."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 # Of votes, one a row, with their types.
 VOTE_COLUMNS: Mapping[str, str] = {
@@ -50,3 +51,16 @@ SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
 SHARE_COLUMNS = (*MODEL_KEY, "annotator", "share")
 ARCHITECTURE = "architecture"  # column of labels: the target's network, where a source states it
 LEAKS = "leaks"  # column of scores: "higher" or "lower", of metrics that are not known here
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreColumn:
+    """The column of a metric's scores, its divisor, and which values leak more: "higher", "lower".
+
+    Attributes:
+        leaks: "" of a metric that is known here.
+    """
+
+    name: str
+    leaks: str = ""
+    divisor: float = 1.0

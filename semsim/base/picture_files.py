@@ -16,6 +16,8 @@ from semsim.base.words import first_of
 
 LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
 USUAL_LIMIT = 50.0
+# Of the names of pictures.
+SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff"}
 # Their headers hold their size. An icon, for one, holds a picture of another, decoded when opened.
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 _ORIENTATION = 0x0112  # of EXIF: 1 is upright

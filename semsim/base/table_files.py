@@ -14,11 +14,11 @@ import io
 import logging
 import re
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 from xml.etree import ElementTree
 
@@ -28,6 +28,7 @@ from pandas.api.types import is_numeric_dtype, is_string_dtype, union_categorica
 
 from semsim.base.alike import alike, firsts, written
 from semsim.base.errors import SemsimError
+from semsim.base.picture_files import SUFFIXES
 from semsim.base.spreadsheet import restored
 from semsim.base.storage.records import guarded, require_file
 from semsim.base.words import counted
@@ -113,6 +114,11 @@ class Unread:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.why}"
+
+
+def first_problem(reasons: Iterable[object]) -> str:
+    """A sentence with the first of `reasons`, or nothing: what an error says where all failed."""
+    return next((f" First problem: {reason}." for reason in reasons), "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -497,3 +503,25 @@ def _parquet_frame(path: Path, texts: Names, columns: Names | None) -> pd.DataFr
     return parquet.read_table(path, columns=wanted, read_dictionary=[*texts]).to_pandas(
         ignore_metadata=True, self_destruct=True
     )
+
+
+def for_images(classes: Mapping[str, str], ids: Collection[str]) -> dict[str, str]:
+    """`classes`, by image id, for the images `ids`: 1.jpg is 001 where nothing else may be meant.
+
+    File managers show endings, and spreadsheets take zeros away. What is meant for none of the
+    images stays as it is.
+    """
+    near: dict[str, list[str]] = {}
+    for one in ids:
+        near.setdefault(_roughly(one), []).append(one)
+    found = {name: kind for name, kind in classes.items() if name in ids}
+    for name, kind in classes.items():
+        meant = near.get(_roughly(name), [])
+        found.setdefault(meant[0] if len(meant) == 1 and name not in ids else name, kind)
+    return found
+
+
+def _roughly(name: str) -> str:
+    path = PurePath(name)
+    stem = path.stem if path.suffix.lower() in SUFFIXES else in_text(name) or ""
+    return stem.lstrip("0") if stem.isdecimal() else alike(stem)

@@ -14,17 +14,15 @@ from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Report, silent
 from semsim.base.stats.analysis import DEFAULTS, AnalysisSettings
 from semsim.base.stats.evidence import as_words, in_words_of, keyed, words_in
+from semsim.base.stats.vote_rows import Sieve, counted_votes
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.places import resolved
-from semsim.base.table_files import check_columns, read_frame
+from semsim.base.table_files import check_columns, first_problem, for_images, read_frame
 from semsim.base.words import counted
 from semsim.comparison.compared import Compared, Scored, compared
 from semsim.comparison.metric_facts import specs_of, weights_stated
 from semsim.comparison.own_scores import joined
 from semsim.comparison.study_tables import StudyTables
-from semsim.importers.class_names import for_images
-from semsim.importers.import_plan import first_problem
-from semsim.importers.vote_rows import Sieve, counted_votes
 from semsim.metrics import is_known
 from semsim.metrics.learned import UNKNOWN
 from semsim.metrics.scoring import TEXTS, WEIGHTS, weights_words

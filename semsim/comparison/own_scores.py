@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from semsim.base.columns import IMAGE_KEY, LEAKS, MODEL_KEY, SCORE_COLUMNS
+from semsim.base.columns import IMAGE_KEY, LEAKS, MODEL_KEY, SCORE_COLUMNS, ScoreColumn
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.stats.agreement import check_metric_name
 from semsim.base.stats.evidence import in_words_of, words_in
@@ -29,7 +29,6 @@ from semsim.base.storage.records import check_format, guarded
 from semsim.base.table_files import REMARKS, read_texts
 from semsim.base.words import counted, first_of
 from semsim.comparison.study_tables import StudyTables
-from semsim.importers.table import Column as Column
 from semsim.metrics import is_known
 
 COLUMNS = (*SCORE_COLUMNS, LEAKS)
@@ -49,7 +48,7 @@ class Kept:
     n: int
 
 
-def read_own(path: Path, columns: Mapping[str, Column]) -> pd.DataFrame:
+def read_own(path: Path, columns: Mapping[str, ScoreColumn]) -> pd.DataFrame:
     """The scores in a CSV or Parquet file, columns `COLUMNS`; all of them, or an error.
 
     Args:
@@ -100,7 +99,7 @@ def _check_name(metric: str) -> None:
         raise SettingsError(f"{metric!r} is no name: 1 to 60 letters, none of them : @ or /.")
 
 
-def _scores_in(cells: pd.DataFrame, column: Column) -> tuple[pd.DataFrame, list[str]]:
+def _scores_in(cells: pd.DataFrame, column: ScoreColumn) -> tuple[pd.DataFrame, list[str]]:
     """The rows with a score in a column, by their keys, and what in it is no number."""
     said = cells[column.name]
     values = pd.to_numeric(said, errors="coerce").astype(float)

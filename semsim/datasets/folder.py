@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from semsim.base.alike import NONE, called, firsts, written
+from semsim.base.alike import class_names, written
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.registry import Checked, setting
 from semsim.base.storage.folders import shown, splits_in
@@ -137,23 +137,6 @@ def _size_and_time(path: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0  # whoever reads it says what is wrong
     return stat.st_size, stat.st_mtime_ns
-
-
-def class_names(names: Iterable[str], *none: str) -> dict[str, str]:
-    """The class that each name means, which may be written otherwise (`semsim.base.alike`).
-
-    Args:
-        none: Other words for the answer "none".
-
-    Raises:
-        DataError: For a class that is called so.
-    """
-    found = firsts(names)
-    if name := called([NONE, *none], found):
-        raise DataError(
-            f"A class is called {name!r}, as the answer that means none of these: rename the class."
-        )
-    return found
 
 
 def is_utf8(path: Path) -> bool:

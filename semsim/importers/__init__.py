@@ -16,10 +16,11 @@ from semsim.base.errors import DataError, SemsimError, SettingsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import Registry, setting
 from semsim.base.storage.places import resolved
+from semsim.base.table_files import first_problem
 from semsim.images import is_image_file
 from semsim.importers.annotator_files import AnnotatorFiles
 from semsim.importers.archives import Unpacked, check_folder, inner, is_archive, unpack
-from semsim.importers.import_plan import Findings, Importer, ImportPlan, Unread, first_problem
+from semsim.importers.import_plan import Findings, Importer, ImportPlan, Unread
 from semsim.importers.layouts import (
     RELEASED,
     ClassFolders,

@@ -41,12 +41,12 @@ from semsim.base.errors import DataError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import setting
 from semsim.base.stats.evidence import NONE_ANSWER
-from semsim.base.table_files import ENDINGS, in_text, read_plain, read_texts
+from semsim.base.stats.vote_rows import Sieve, counted_votes, named
+from semsim.base.table_files import ENDINGS, first_problem, in_text, read_plain, read_texts
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
 from semsim.importers.human_tables import votes_found
-from semsim.importers.import_plan import Findings, Unread, first_problem
+from semsim.importers.import_plan import Findings, Unread
 from semsim.importers.trees import Tree, below, hidden_note, id_and_label
-from semsim.importers.vote_rows import Sieve, counted_votes, named
 
 DEEPEST = 100  # containers within one another
 LONGEST_NUMBER = 1024  # bits

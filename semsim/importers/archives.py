@@ -26,12 +26,13 @@ from filelock import FileLock, Timeout
 
 from semsim.base.alike import alike
 from semsim.base.errors import DataError
+from semsim.base.picture_files import SUFFIXES
 from semsim.base.progress import Progress, Report
 from semsim.base.storage.atomic import free_bytes
 from semsim.base.storage.folders import files_below, is_hidden, shown
 from semsim.base.table_files import ENDINGS, Unread
 from semsim.base.words import counted
-from semsim.images import SUFFIXES, is_image_file
+from semsim.images import is_image_file
 
 MOST_PICTURES = 20_000
 MOST_BYTES = 4 * 1000**3  # of all files as they lie on the disk

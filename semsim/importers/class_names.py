@@ -1,14 +1,12 @@
 """Names of classes: by number, from a list; or by image, from a table."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from semsim.base.alike import alike
+from semsim.base.alike import class_names
 from semsim.base.errors import DataError
-from semsim.base.table_files import ENDINGS, in_text, read_plain, read_texts
-from semsim.datasets.folder import class_names
-from semsim.images import SUFFIXES
+from semsim.base.table_files import ENDINGS, read_plain, read_texts
 
 CLASS_LIST = "Text file of class names, one a line, from class 0 on."  # of the setting `classes`
 
@@ -78,25 +76,3 @@ def check_classes(path: Path) -> None:
             read_class_names(path)
     except DataError as error:
         raise DataError(str(error).replace(str(path), path.name)) from error
-
-
-def for_images(classes: Mapping[str, str], ids: Collection[str]) -> dict[str, str]:
-    """`classes`, by image id, for the images `ids`: 1.jpg is 001 where nothing else may be meant.
-
-    File managers show endings, and spreadsheets take zeros away. What is meant for none of the
-    images stays as it is.
-    """
-    alike: dict[str, list[str]] = {}
-    for one in ids:
-        alike.setdefault(_roughly(one), []).append(one)
-    found = {name: kind for name, kind in classes.items() if name in ids}
-    for name, kind in classes.items():
-        meant = alike.get(_roughly(name), [])
-        found.setdefault(meant[0] if len(meant) == 1 and name not in ids else name, kind)
-    return found
-
-
-def _roughly(name: str) -> str:
-    path = PurePath(name)
-    stem = path.stem if path.suffix.lower() in SUFFIXES else in_text(name) or ""
-    return stem.lstrip("0") if stem.isdecimal() else alike(stem)

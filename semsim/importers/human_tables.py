@@ -19,9 +19,9 @@ from semsim.base.columns import (
 from semsim.base.errors import SettingsError
 from semsim.base.stats.evidence import GIVEN, GIVEN_ERROR, Evidence, gather
 from semsim.base.stats.verdict import recognised_by, rules_of, verdict
+from semsim.base.stats.vote_rows import DIFFERENT, SAME, Sieve, is_counted
 from semsim.base.words import counted, voters_of
 from semsim.importers.import_plan import Findings, HumanTables
-from semsim.importers.vote_rows import DIFFERENT, SAME, Sieve, is_counted
 
 _NO_SCORES = pd.DataFrame(columns=list(SCORE_COLUMNS))
 _VOTE = uuid.UUID("6f0d2c1e-5b0a-4d0e-9a53-2f3c7e0b8d41")  # namespace of ids made here

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Protocol
 
 import pandas as pd
 
-from semsim.base.alike import alike, written
+from semsim.base.alike import alike, class_names, written
 from semsim.base.errors import DataError
 from semsim.base.picture_files import Sight, notes_on, read_picture
 from semsim.base.progress import Progress, Report
 from semsim.base.table_files import Unread as Unread
+from semsim.base.table_files import first_problem
 from semsim.base.words import counted
-from semsim.datasets.folder import class_names
 from semsim.importers.class_names import all_classes
 
 EVERY = 100  # images between two reports
@@ -44,11 +44,6 @@ def check_crossed(models: int, pairs: int) -> None:
 def sides(size: Size) -> str:
     """(H, W) as people say it, width first."""
     return f"{size[1]}×{size[0]}"
-
-
-def first_problem(reasons: Iterable[object]) -> str:
-    """A sentence with the first of `reasons`, or nothing: what an error says where all failed."""
-    return next((f" First problem: {reason}." for reason in reasons), "")
 
 
 @dataclass(frozen=True, kw_only=True)

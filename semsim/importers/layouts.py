@@ -26,20 +26,19 @@ from pathlib import Path
 import pandas as pd
 
 from semsim.attacks import ATTACKS
-from semsim.base.alike import alike, partners, written
+from semsim.base.alike import alike, class_names, partners, written
 from semsim.base.errors import DataError
 from semsim.base.picture_files import notes_on
 from semsim.base.progress import Report, silent
 from semsim.base.registry import setting
 from semsim.base.storage.folders import SPLITS, shown, splits_in
-from semsim.base.table_files import ENDINGS, read_texts, truth
+from semsim.base.table_files import ENDINGS, for_images, read_texts, truth
 from semsim.base.words import agreeing, counted, listed
-from semsim.datasets.folder import MISNAMED, Folder, class_names, namesakes
+from semsim.datasets.folder import MISNAMED, Folder, namesakes
 from semsim.images import is_image_file
 from semsim.importers.class_names import (
     CLASS_LIST,
     class_name,
-    for_images,
     read_class_names,
     read_class_table,
     read_lines,

@@ -23,6 +23,7 @@ from semsim.base.columns import (
     RATED,
     SCORE_COLUMNS,
     VOTE_COLUMNS,
+    ScoreColumn,
 )
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Progress, Report, silent
@@ -31,12 +32,7 @@ from semsim.base.stats.agreement import check_metric_name
 from semsim.base.stats.evidence import GIVEN, GIVEN_ERROR, NONE_ANSWER
 from semsim.base.stats.grouping import named_in
 from semsim.base.stats.measures import PEOPLE
-from semsim.base.table_files import TextTable, in_text, read_texts, same_words, truth
-from semsim.base.words import counted
-from semsim.importers.class_names import CLASS_LIST, read_class_names
-from semsim.importers.human_tables import labels_found, votes_found
-from semsim.importers.import_plan import Findings, Unread
-from semsim.importers.vote_rows import (
+from semsim.base.stats.vote_rows import (
     DIFFERENT,
     SAME,
     Row,
@@ -46,6 +42,11 @@ from semsim.importers.vote_rows import (
     with_names,
     with_text,
 )
+from semsim.base.table_files import TextTable, in_text, read_texts, same_words, truth
+from semsim.base.words import counted
+from semsim.importers.class_names import CLASS_LIST, read_class_names
+from semsim.importers.human_tables import labels_found, votes_found
+from semsim.importers.import_plan import Findings, Unread
 from semsim.metrics import find_metric, is_known
 
 # A metric's column, what its values are divided by, and which way it leaks if it is not known here.
@@ -223,20 +224,7 @@ class Table:
         return key.dropna()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """The column of a metric's scores, its divisor, and which values leak more: "higher", "lower".
-
-    Attributes:
-        leaks: "" of a metric that is known here.
-    """
-
-    name: str
-    leaks: str = ""
-    divisor: float = 1.0
-
-
-def score_columns(text: str) -> dict[str, Column]:
+def score_columns(text: str) -> dict[str, ScoreColumn]:
     """Columns by metric.
 
     Args:
@@ -262,7 +250,7 @@ def score_columns(text: str) -> dict[str, Column]:
                 raise SettingsError(f"scores: {metric} is known: its {known} values leak more.")
             way = ""
         divisor = float(found["divisor"] or 1)
-        columns[metric] = Column(name=found["column"], leaks=way, divisor=divisor)
+        columns[metric] = ScoreColumn(name=found["column"], leaks=way, divisor=divisor)
     return columns
 
 
@@ -359,7 +347,7 @@ def facts_of(
 
 
 def scores_of(
-    key: pd.DataFrame, cells: pd.DataFrame, columns: Mapping[str, Column]
+    key: pd.DataFrame, cells: pd.DataFrame, columns: Mapping[str, ScoreColumn]
 ) -> tuple[pd.DataFrame | None, tuple[Unread, ...]]:
     """Scores of images; None where no metric is named.
 

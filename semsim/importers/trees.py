@@ -9,10 +9,11 @@ from typing import TypeVar
 from semsim.base.alike import written
 from semsim.base.errors import DataError
 from semsim.base.storage.folders import files_below, shown
+from semsim.base.table_files import first_problem
 from semsim.base.words import counted
 from semsim.datasets.folder import MISNAMED, in_utf8, is_utf8
 from semsim.images import is_image_file
-from semsim.importers.import_plan import Findings, Unread, first_problem
+from semsim.importers.import_plan import Findings, Unread
 
 K = TypeVar("K")
 # Forms of names: <id> and <label>, the class number, are of the original, <m> is of the model.

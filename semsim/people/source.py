@@ -10,10 +10,10 @@ from semsim.base.columns import IMAGE_KEY, SHARE_COLUMNS
 from semsim.base.errors import DataError
 from semsim.base.progress import Report, silent
 from semsim.base.stats.evidence import GIVEN, GIVEN_ERROR
+from semsim.base.stats.vote_rows import Sieve, counted_votes
 from semsim.base.words import counted
 from semsim.importers.human_tables import labels_found, votes_found
 from semsim.importers.import_plan import Findings, ImportPlan, Pair, find_sets, labelled_paths
-from semsim.importers.vote_rows import Sieve, counted_votes
 from semsim.people.fetching import RemoteFile
 
 ATTACK = "degradation"  # in place of the name of an attack

@@ -8,10 +8,11 @@ import pandas as pd
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import HTMLResponse
 
+from semsim.base.columns import ScoreColumn
 from semsim.base.errors import DataError, SemsimError
 from semsim.base.table_files import ENDINGS, REMARKS, read_texts
 from semsim.base.words import counted
-from semsim.comparison.own_scores import Column, fitted, keep_own, kept_of, read_own, remove_own
+from semsim.comparison.own_scores import fitted, keep_own, kept_of, read_own, remove_own
 from semsim.importers import uploads
 from semsim.lab.markup import pieces
 from semsim.ui import ScienceContext, StudyChoice
@@ -55,7 +56,7 @@ def keep(
         raise DataError("This study is gone. Load the page again.")
     one = _table(context, upload)
     columns = {
-        metric.strip(): Column(name=of.get("column", ""), leaks=of.get("leaks", ""))
+        metric.strip(): ScoreColumn(name=of.get("column", ""), leaks=of.get("leaks", ""))
         for metric, of in chosen.items()
     }
     found = read_own(one.file, columns)

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from filelock import FileLock
 
+from semsim.base.columns import ScoreColumn
 from semsim.base.errors import DataError, SettingsError
 from semsim.comparison import own_scores
 from semsim.comparison.own_scores import (
     COLUMNS,
-    Column,
     fitted,
     joined,
     keep_own,
@@ -296,16 +296,16 @@ def test_each_score_is_placed_by_the_keys_that_it_says(tmp_path, study):
 @pytest.mark.parametrize("name", ["human", "label", "backbone", "n_images", "people"])
 def test_no_metric_is_called_as_a_column_of_the_table_of_models(table, name):
     with pytest.raises(SettingsError, match=f"No metric can be called {name}"):
-        read_own(table(rows()), {name: Column(name="sharp", leaks="lower")})
+        read_own(table(rows()), {name: ScoreColumn(name="sharp", leaks="lower")})
 
 
 def test_columns_of_any_name_can_be_chosen(table):
     path = table([{"model": "a", "image_id": "0", "a=b:c,d": 1}])
-    found = read_own(path, {"edges": Column(name="a=b:c,d", leaks="lower")})
+    found = read_own(path, {"edges": ScoreColumn(name="a=b:c,d", leaks="lower")})
     assert found["value"].tolist() == [1]
     for metric, leaks in (("edges", "up"), ("", "lower"), ("a:b", "lower"), ("x" * 61, "lower")):
         with pytest.raises(SettingsError):
-            read_own(path, {metric: Column(name="a=b:c,d", leaks=leaks)})
+            read_own(path, {metric: ScoreColumn(name="a=b:c,d", leaks=leaks)})
 
 
 @pytest.mark.parametrize("content", [b"PAR1 broken", b"", b"PAR1" * 9, "other"])

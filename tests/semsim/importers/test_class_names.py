@@ -2,10 +2,10 @@ import pandas as pd
 import pytest
 
 from semsim.base.errors import DataError
+from semsim.base.table_files import for_images
 from semsim.importers.class_names import (
     all_classes,
     class_name,
-    for_images,
     read_class_names,
     read_class_table,
 )

@@ -4,10 +4,10 @@ import pandas as pd
 import pytest
 
 from annotation.formats.plain import write_csv
-from semsim.base.columns import SCORE_COLUMNS, VOTE_COLUMNS
+from semsim.base.columns import SCORE_COLUMNS, VOTE_COLUMNS, ScoreColumn
 from semsim.base.errors import DataError, SettingsError, UnknownNameError
 from semsim.importers import plan_import
-from semsim.importers.table import Column, Table, facts_of, scores_of
+from semsim.importers.table import Table, facts_of, scores_of
 
 WIDE = """model,id,truth,p0,p1,p2,ok,bad,psnr
 m1,1,0,0,-1,0,1,1,9.5
@@ -401,7 +401,9 @@ def test_labels_that_came_with_the_data():
 
 def test_scores_are_divided_and_broken_ones_named():
     scores, unread = scores_of(
-        ROWS, ROWS, {"psnr": Column(name="psnr"), "mse": Column(name="mse", divisor=65025)}
+        ROWS,
+        ROWS,
+        {"psnr": ScoreColumn(name="psnr"), "mse": ScoreColumn(name="mse", divisor=65025)},
     )
     assert list(scores.columns) == list(SCORE_COLUMNS)
     values = {(row["metric"], row["image_id"]): row["value"] for row in scores.to_dict("records")}

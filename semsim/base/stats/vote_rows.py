@@ -6,13 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.base.alike import firsts, partners
+from semsim.base.alike import class_names, firsts, partners
 from semsim.base.columns import IMAGE_KEY, MODEL_KEY, ORIGINAL_ANSWER
 from semsim.base.errors import DataError
 from semsim.base.stats.evidence import NONE_ANSWER, again_note
-from semsim.base.table_files import in_text, same_words, truth
-from semsim.datasets.folder import class_names
-from semsim.importers.import_plan import Unread, first_problem
+from semsim.base.table_files import Unread, first_problem, in_text, same_words, truth
 
 SAME, DIFFERENT = "same", "different"
 Row = dict[Hashable, Any]

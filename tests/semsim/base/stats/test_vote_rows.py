@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from semsim.base.errors import DataError
-from semsim.importers.vote_rows import Sieve, counted_votes, named, with_names
+from semsim.base.stats.vote_rows import Sieve, counted_votes, named, with_names
 
 CLASSES = ("cat", "dog", "cow")
 SILENT = "does not say if it was recognised: no answer, or no true class to compare it with"
