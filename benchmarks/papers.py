@@ -44,7 +44,6 @@ from benchmarks.finding import (
 )
 from benchmarks.keeping import Finds
 from benchmarks.measuring import ROOT
-from semsim.attacks.linear.rows import SCALE
 from semsim.base.cli.terminal import rows_of
 from semsim.base.errors import SettingsError
 from semsim.base.metric_spec import START
@@ -54,6 +53,7 @@ from semsim.learning.baselines import SHUFFLED
 from semsim.learning.evaluation import auc_of, semsim_row
 from semsim.papers import pbpfl
 from semsim.papers.copa import TABLE_2
+from semsim.papers.copa_rows import SCALE
 from semsim.papers.deployed import _cell, _percent, _promise, _target
 from semsim.papers.simulated_votes import CONTROL
 from semsim.reporting.notation import interval, number

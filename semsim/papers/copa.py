@@ -13,9 +13,7 @@ import pandas as pd
 import torch
 import typer
 
-from semsim.attacks.linear.rows import METHODS, attempt, cnn3_model, inversions, linear_rows
-from semsim.attacks.security.check import has_full_rank
-from semsim.attacks.security.index import CIFAR, CNN3, security_index
+from semsim.attacks.linear.rank import has_full_rank
 from semsim.base.cli.terminal import (
     DATA,
     Json,
@@ -37,10 +35,12 @@ from semsim.base.words import with_spread
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.grid.executor import Piece, spread
+from semsim.papers.copa_rows import METHODS, attempt, cnn3_model, inversions, linear_rows
 from semsim.papers.engine import PlanOption, Work, WorkPlan
 from semsim.reporting.export import write_both
 from semsim.reporting.picture_grids import GridPicture, method_figure
 from semsim.systems.audit.advice import signed
+from semsim.systems.audit.security_index import CIFAR, CNN3, security_index
 from semsim.targets.checkpoint import images_digest
 from semsim.targets.cnn3 import VARIANTS
 from semsim.types import LabelledImages

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import grad
 
-from semsim.attacks.security.check import LeakedLayer, equations_matrix, matrix_rank
-from semsim.attacks.security.index import CIFAR, CNN3, Convolution, FullyConnected, security_index
+from semsim.attacks.linear.rank import Convolution, matrix_rank
 from semsim.systems.audit.network import leaked_layers, network_of, read_network
+from semsim.systems.audit.numeric_rank import LeakedLayer, equations_matrix
+from semsim.systems.audit.security_index import CIFAR, CNN3, FullyConnected, security_index
 
 
 def drawn(convolution, inputs, seed):

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn import grad
 
-from semsim.attacks.security.index import Convolution, rank_of
+from semsim.attacks.linear.rank import Convolution, rank_of
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.device import in_float64
 from semsim.types import GradientObservation

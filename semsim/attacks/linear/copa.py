@@ -10,9 +10,9 @@ from semsim.attacks.linear.chain import Stage, chain_of
 from semsim.attacks.linear.equations import Equations
 from semsim.attacks.linear.least_squares import Linearised, Parts, Search, gauss_newton
 from semsim.attacks.linear.outcome import Inversion, LayerWise, denoised, gradient_distance
+from semsim.attacks.linear.rank import has_full_rank
 from semsim.attacks.linear.recursion import AGREE, LayerSolution, Solver, invert, minimum_norm
 from semsim.attacks.linear.rgap import RGap
-from semsim.attacks.security.check import has_full_rank
 from semsim.base.errors import AttackFailedError
 from semsim.base.progress import Report, silent
 from semsim.base.registry import setting

@@ -3,18 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from semsim.attacks.security.index import (
-    Convolution,
-    Layer,
-    LayerSecurity,
-    SecurityIndex,
-    Shape,
-    security_index,
-)
+from semsim.attacks.linear.rank import Convolution, Shape
 from semsim.base.errors import SettingsError
 from semsim.base.words import agreeing, counted
 from semsim.lab.markup import pieces
 from semsim.sets.recognition import STATISTIC
+from semsim.systems.audit.security_index import Layer, LayerSecurity, SecurityIndex, security_index
 
 _HTML = pieces("page.html", "semsim.systems.audit")
 

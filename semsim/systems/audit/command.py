@@ -13,14 +13,15 @@ import torch
 import typer
 from torch import nn
 
-from semsim.attacks.security.check import CheckedLayer, checked_layers, measured_index
-from semsim.attacks.security.index import CNN3, SecurityIndex, Shape, security_index
+from semsim.attacks.linear.rank import Shape
 from semsim.base.cli.terminal import Json, say, show_told, text_table, told_errors
 from semsim.base.errors import DataError, SettingsError
 from semsim.reporting.export import write_picture
 from semsim.systems.audit.advice import TryOut, advice, described, signed, stated, try_outs
 from semsim.systems.audit.figure import leak_figure
 from semsim.systems.audit.network import ReadNetwork, leaked_layers, network_of, read_network
+from semsim.systems.audit.numeric_rank import CheckedLayer, checked_layers, measured_index
+from semsim.systems.audit.security_index import CNN3, SecurityIndex, security_index
 
 _YES_OR_NO = {True: "yes", False: "no", None: "–"}
 _SHOWN = 8  # try-outs, of which a deep network has dozens

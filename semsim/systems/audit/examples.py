@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.attacks.linear.copa_prior import CopaPrior
+from semsim.attacks.linear.rank import Shape
 from semsim.attacks.linear.rgap import RGap
-from semsim.attacks.security.index import Layer, Shape, shapes_of
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.datasets.symbols import Symbols
 from semsim.images import png_of, to_uint8
@@ -21,6 +21,7 @@ from semsim.metrics.reference_classifier import Looked, recognition_in
 from semsim.reporting.writing import png_address
 from semsim.sets.recognition import recognised_words
 from semsim.systems.audit.network import network_of
+from semsim.systems.audit.security_index import Layer, shapes_of
 from semsim.targets.lenet import start_uniform
 from semsim.targets.model import TargetModel
 from semsim.types import GradientObservation, LabelledImages, Reconstruction

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from semsim.attacks.security.index import SecurityIndex
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
 from semsim.systems.audit.advice import described, signed, stated
+from semsim.systems.audit.security_index import SecurityIndex
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

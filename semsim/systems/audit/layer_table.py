@@ -3,15 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from semsim.attacks.security.index import (
-    Convolution,
-    FullyConnected,
-    Layer,
-    Shape,
-    convolutions,
-    square,
-)
+from semsim.attacks.linear.rank import Convolution, Shape
 from semsim.base.errors import SettingsError
+from semsim.systems.audit.security_index import FullyConnected, Layer, convolutions, square
 
 COLUMNS = ("kernel", "channels", "stride", "padding")
 SIZE = ("channels", "height", "width")

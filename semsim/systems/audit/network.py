@@ -12,16 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, fx, nn
 
-from semsim.attacks.security.check import LeakedLayer
-from semsim.attacks.security.index import (
-    Convolution,
-    FullyConnected,
-    Layer,
-    Pooling,
-    Shape,
-    shapes_of,
-)
+from semsim.attacks.linear.rank import Convolution, Shape
 from semsim.base.errors import SettingsError
+from semsim.systems.audit.numeric_rank import LeakedLayer
+from semsim.systems.audit.security_index import FullyConnected, Layer, Pooling, shapes_of
 
 
 @dataclass(frozen=True, kw_only=True)

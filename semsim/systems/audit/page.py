@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from semsim.attacks.security.index import CIFAR, CNN3, security_index
 from semsim.base.errors import SemsimError
 from semsim.base.pages_library import BARE, QUIETLY, UNSEEN, gr
 from semsim.grid.subprocess_worker import apart
@@ -14,6 +13,7 @@ from semsim.reporting.export import svg
 from semsim.systems.audit.advice import advice, layers_html, tried_html, try_outs, verdict_html
 from semsim.systems.audit.figure import leak_figure
 from semsim.systems.audit.layer_table import COLUMNS, LARGEST, SIZE, layers_of, rows_of, shape_of
+from semsim.systems.audit.security_index import CIFAR, CNN3, security_index
 
 _FIRST = 1
 _WIDTH = 130.0  # mm, of the picture: legible on a phone and not huge on a wide screen

@@ -10,9 +10,9 @@ from semsim.attacks.linear.copa import Copa, folds, has_pull_back, through_activ
 from semsim.attacks.linear.least_squares import Search
 from semsim.attacks.linear.recursion import invert
 from semsim.attacks.linear.rgap import RGap
-from semsim.attacks.linear.rows import attempt, cnn3_model
 from semsim.base.progress import silent
 from semsim.datasets.symbols import Symbols
+from semsim.papers.copa_rows import attempt, cnn3_model
 
 
 def error(found, image):

@@ -15,11 +15,11 @@ from semsim.attacks.linear.equations import Equations
 from semsim.attacks.linear.least_squares import Linearised, Search, cgls, gauss_newton
 from semsim.attacks.linear.outcome import Inversion, denoised, reconstruction
 from semsim.attacks.linear.recursion import invert, known_end, minimum_norm
-from semsim.attacks.linear.rows import METHODS, cnn3_model, linear_rows
-from semsim.attacks.security.index import CNN3 as LAYERS
-from semsim.attacks.security.index import security_index
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import silent
+from semsim.papers.copa_rows import METHODS, cnn3_model, linear_rows
+from semsim.systems.audit.security_index import CNN3 as LAYERS
+from semsim.systems.audit.security_index import security_index
 from semsim.targets.model import TargetModel
 from semsim.types import LabelledImages
 

@@ -11,7 +11,6 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from benchmarks.papers import PARTS
-from semsim.attacks.linear.rows import METHODS
 from semsim.base.errors import SettingsError
 from semsim.cli.reproduce import app
 from semsim.papers import REPRODUCTIONS
@@ -29,6 +28,7 @@ from semsim.papers.copa import (
     varied,
     works_of,
 )
+from semsim.papers.copa_rows import METHODS
 from semsim.types import LabelledImages
 from tests.made_campaign import one_thread_cluster
 

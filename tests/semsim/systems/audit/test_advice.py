@@ -2,8 +2,8 @@
 
 import pytest
 
-from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index, square
 from semsim.systems.audit.advice import advice, described, signed, try_outs
+from semsim.systems.audit.security_index import CIFAR, CNN3, FullyConnected, security_index, square
 
 TEN = FullyConnected(outputs=10)
 

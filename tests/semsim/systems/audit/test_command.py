@@ -7,8 +7,8 @@ import typer
 from PIL import Image
 from typer.testing import CliRunner
 
-from semsim.attacks.security import check as security_check
 from semsim.base.errors import SettingsError
+from semsim.systems.audit import numeric_rank as security_check
 from semsim.systems.audit.command import audit, shape_of
 
 APP = typer.Typer()

@@ -1,8 +1,8 @@
 """The picture of where a network leaks."""
 
-from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index
 from semsim.reporting.export import svg
 from semsim.systems.audit.figure import leak_figure
+from semsim.systems.audit.security_index import CIFAR, CNN3, FullyConnected, security_index
 
 
 def test_what_is_drawn_is_the_index():

@@ -8,17 +8,17 @@ import torch.nn.functional as F
 from torch import nn
 
 from semsim.attacks.linear.chain import activation_of
-from semsim.attacks.security.index import (
+from semsim.attacks.linear.rank import Convolution
+from semsim.base.errors import SettingsError
+from semsim.systems.audit.network import leaked_layers, network_of, read_network, steps_of
+from semsim.systems.audit.security_index import (
     CIFAR,
     CNN3,
-    Convolution,
     FullyConnected,
     Pooling,
     security_index,
     square,
 )
-from semsim.base.errors import SettingsError
-from semsim.systems.audit.network import leaked_layers, network_of, read_network, steps_of
 
 
 class Functional(nn.Module):

@@ -8,7 +8,6 @@ import gradio as gr
 import pytest
 
 from semsim.attacks.linear.rgap import RGap
-from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index, square
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.audit import examples
@@ -16,6 +15,7 @@ from semsim.systems.audit import page as audit
 from semsim.systems.audit.advice import advice, layers_html, verdict_html
 from semsim.systems.audit.examples import EXAMPLES, attacked_examples
 from semsim.systems.audit.layer_table import layers_of, rows_of, shape_of
+from semsim.systems.audit.security_index import CIFAR, CNN3, FullyConnected, security_index, square
 
 NUMBER = r"\d\.\de[+-]\d\d"
 

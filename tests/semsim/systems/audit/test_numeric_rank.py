@@ -5,14 +5,9 @@ import math
 import scipy.sparse
 import torch
 
-from semsim.attacks.security.check import (
-    LeakedLayer,
-    checked_layers,
-    has_full_rank,
-    matrix_rank,
-    measured_index,
-)
-from semsim.attacks.security.index import FullyConnected, security_index, shapes_of, square
+from semsim.attacks.linear.rank import has_full_rank, matrix_rank
+from semsim.systems.audit.numeric_rank import LeakedLayer, checked_layers, measured_index
+from semsim.systems.audit.security_index import FullyConnected, security_index, shapes_of, square
 
 LAYERS = (square(3, 4, 2), FullyConnected(outputs=3))
 SHAPE = (2, 11, 11)

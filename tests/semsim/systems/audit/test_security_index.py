@@ -6,18 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semsim.attacks.security.index import (
+from semsim.attacks.linear.rank import Convolution, rank_of
+from semsim.base.errors import SettingsError
+from semsim.systems.audit.security_index import (
     CIFAR,
     CNN3,
-    Convolution,
     FullyConnected,
     Pooling,
-    rank_of,
     security_index,
     shapes_of,
     square,
 )
-from semsim.base.errors import SettingsError
 
 TEN = FullyConnected(outputs=10)
 TABLE_1 = {1: (-2266.5, 588), 2: (-1995.0, 147), 3: (0.0, 7056), 4: (-2146.0, 4704)}

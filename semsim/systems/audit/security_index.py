@@ -1,50 +1,28 @@
 """c(M), how much a network's layers hide from layer-wise inversion (COPA, Definition 2.1).
 
-Going back through a convolution, the input x is known through W x = Z and K x = ∂J/∂W, with K the
-weight gradient as a linear map of x, made of ∂J/∂Z. Both together are U x = V (Eq. 4); what U's
-rank lacks to the size n of x stays hidden.
+What the rank of U (`semsim.attacks.linear.rank`) lacks to the size n of a convolution's input stays
+hidden.
 """
 
-import heapq
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from semsim.attacks.linear.rank import (
+    Convolution,
+    Pair,
+    Shape,
+    Sight,
+    check_positive,
+    output_length,
+    rank_of,
+    sights,
+)
 from semsim.base.errors import SettingsError
 from semsim.targets.cnn3 import VARIANTS
 
-Shape = tuple[int, ...]
-Pair = tuple[int, int]
-
 _LARGE = 4  # positions a channel from which a map is large
 _NARROW = 3  # positions along a side up to which a map is narrow
-
-
-@dataclass(frozen=True, kw_only=True)
-class Convolution:
-    """A convolution with zero padding.
-
-    Attributes:
-        channels: That it puts out. The pairs are (down, right).
-        cut: Whether an activation behind it has pieces of slope 0, as ReLU has: no gradient there.
-    """
-
-    channels: int
-    kernel: Pair
-    stride: Pair = (1, 1)
-    padding: Pair = (0, 0)
-    dilation: Pair = (1, 1)
-    groups: int = 1
-    cut: bool = False
-
-    def __post_init__(self) -> None:
-        _check_positive("a convolution", self.channels, *self.kernel, *self.stride, *self.dilation)
-        if min(self.padding) < 0 or self.groups < 1 or self.channels % self.groups:
-            raise SettingsError(
-                "A convolution needs a padding of 0 or more and groups that divide its channels; "
-                f"got padding {self.padding}, {self.groups} groups, {self.channels} channels."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +40,7 @@ class Pooling:
     size: Pair | None = None
 
     def __post_init__(self) -> None:
-        _check_positive("a pooling", *self.kernel, *self.stride, *self.dilation, *(self.size or ()))
+        check_positive("a pooling", *self.kernel, *self.stride, *self.dilation, *(self.size or ()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +50,7 @@ class FullyConnected:
     outputs: int
 
     def __post_init__(self) -> None:
-        _check_positive("a fully connected layer", self.outputs)
+        check_positive("a fully connected layer", self.outputs)
 
 
 Layer = Convolution | Pooling | FullyConnected
@@ -192,114 +170,13 @@ def shapes_of(layers: Sequence[Layer], input_shape: Shape) -> list[Shape]:
     return shapes
 
 
-def rank_of(convolution: Convolution, inputs: Shape, ranks: Pair | None = None) -> int:
-    """The rank of U in closed form: min(n, |Z| + |W| − C_out²) in the plain case.
-
-    It is never too low: each equation that it leaves out follows from others, and weights that are
-    not in general position only lower the rank. Where `LayerSecurity.exact`, it is the rank.
-
-    Over the patches the equations are W X = Z and ∂J/∂Z Xᵀ = ∂J/∂W, with X a matrix (taps of a
-    patch, positions). With a = rank W and b = rank ∂J/∂Z, both as matrices with C_out rows, a·b
-    equations are said twice: Σ W[g]·∂J/∂W[f] = Σ ∂J/∂Z[f]·Z[g] for all channels f, g. In general
-    position a and b are C_out, as far as there are so many taps and positions; where borders and
-    gaps keep taps and positions apart, fewer are said twice. The equations of one tap touch only
-    the input values that it meets, every stride-th one. So the values fall into classes with taps
-    of their own; a class with more equations than values has equations to spare, which help no
-    other class. Only W ties the classes together.
-
-    Args:
-        ranks: (a, b) of one group, where they are known not to be in general position, say.
-    """
-    groups = convolution.groups
-    channels, depth = convolution.channels // groups, inputs[0] // groups
-    down, right = _sights(convolution, inputs)
-    counts = [depth * i * j for i in down.counts for j in right.counts]
-    visits = depth * [i * j for i in down.visits for j in right.visits]
-    a, b = ranks or (min(channels, _above_0(visits)), min(channels, _above_0(counts)))
-    open_values = depth * sum(
-        max(
-            0,
-            len(i.values) * len(j.values) - sum(min(b, p * q) for p in i.visits for q in j.visits),
-        )
-        for i in down.classes
-        for j in right.classes
-    )
-    twice = max(_at_most(a, heapq.nlargest(b, counts)), _at_most(b, heapq.nlargest(a, visits)))
-    ties = max(0, _at_most(a, counts) - twice)
-    return groups * (depth * down.seen * right.seen - max(0, open_values - ties))
-
-
-def _above_0(counts: Sequence[int]) -> int:
-    return sum(count > 0 for count in counts)
-
-
-def _at_most(most: int, counts: Sequence[int]) -> int:
-    return sum(min(most, count) for count in counts)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Class:
-    """Input values that the same taps meet.
-
-    Attributes:
-        visits: How many values each of these taps meets.
-    """
-
-    values: frozenset[int]
-    visits: tuple[int, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Sight:
-    """Values that a kernel sees along one side of the input.
-
-    Attributes:
-        counts: Taps that are on the input, one a position.
-        classes: Every value that is seen.
-    """
-
-    counts: tuple[int, ...]
-    classes: tuple[_Class, ...]
-
-    @property
-    def seen(self) -> int:
-        return sum(len(one.values) for one in self.classes)
-
-    @property
-    def visits(self) -> tuple[int, ...]:
-        return tuple(itertools.chain.from_iterable(one.visits for one in self.classes))
-
-
-def _sights(convolution: Convolution, inputs: Shape) -> tuple[_Sight, _Sight]:
-    down, right = (_sight(convolution, inputs[1 + side], side) for side in (0, 1))
-    return down, right
-
-
-def _sight(convolution: Convolution, length: int, side: int) -> _Sight:
-    stride = convolution.stride[side]
-    positions = range(_length(convolution, length, side))
-    starts = [stride * position - convolution.padding[side] for position in positions]
-    steps = [convolution.dilation[side] * tap for tap in range(convolution.kernel[side])]
-    met = [{start + step for start in starts} & set(range(length)) for step in steps]
-    classes: dict[int, list[set[int]]] = {}
-    for step, values in zip(steps, met, strict=True):
-        classes.setdefault(step % stride, []).append(values)
-    return _Sight(
-        counts=tuple(sum(0 <= start + step < length for step in steps) for start in starts),
-        classes=tuple(
-            _Class(values=frozenset().union(*taps), visits=tuple(map(len, taps)))
-            for taps in classes.values()
-        ),
-    )
-
-
 def _layer(
     convolution: Layer, behind: Layer, shapes: Sequence[Shape], place: int, depth: int
 ) -> LayerSecurity:
     if not isinstance(convolution, Convolution):
         raise TypeError(f"expected a convolution, got {convolution}")
     inputs, outputs = shapes
-    down, right = _sights(convolution, inputs)
+    down, right = sights(convolution, inputs)
     unknowns = math.prod(inputs)
     general = not convolution.cut and not isinstance(behind, Pooling)
     weights = convolution.channels * inputs[0] // convolution.groups * math.prod(convolution.kernel)
@@ -318,7 +195,7 @@ def _layer(
     )
 
 
-def _is_plain(convolution: Convolution, depth: int, sights: tuple[_Sight, _Sight]) -> bool:
+def _is_plain(convolution: Convolution, depth: int, sights: tuple[Sight, Sight]) -> bool:
     """Check that nothing at the border, in gaps or on a tiny map can make the rank smaller.
 
     K's equations depend on each other where its taps reach as far as the map of slopes: of two
@@ -353,7 +230,7 @@ def _output(layer: Layer, inputs: Shape, number: int) -> Shape:
         return (layer.outputs,)
     if isinstance(layer, Pooling) and layer.size is not None:
         return (inputs[0], *layer.size)
-    sides = tuple(_length(layer, inputs[1 + side], side) for side in (0, 1))
+    sides = tuple(output_length(layer, inputs[1 + side], side) for side in (0, 1))
     if min(sides) < 1:
         raise SettingsError(
             f"Layer {number} ({_kind(layer)} {layer.kernel[0]}×{layer.kernel[1]}) is larger than "
@@ -367,19 +244,9 @@ def _output(layer: Layer, inputs: Shape, number: int) -> Shape:
     return (layer.channels if isinstance(layer, Convolution) else inputs[0], *sides)
 
 
-def _length(layer: Convolution | Pooling, length: int, side: int) -> int:
-    reach = layer.dilation[side] * (layer.kernel[side] - 1) + 1
-    return (length + 2 * layer.padding[side] - reach) // layer.stride[side] + 1
-
-
 def _kind(layer: Layer) -> str:
     kinds = {Convolution: "convolution", Pooling: "pooling", FullyConnected: "fully connected"}
     return kinds[type(layer)]
-
-
-def _check_positive(what: str, *numbers: int) -> None:
-    if min(numbers) < 1:
-        raise SettingsError(f"The sizes of {what} are whole numbers from 1; got {min(numbers)}.")
 
 
 def square(kernel: int, channels: int, stride: int, padding: int = 0) -> Convolution:

@@ -1,1 +1,0 @@
-"""The security index c(M) of COPA, layer by layer."""
