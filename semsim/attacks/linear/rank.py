@@ -239,9 +239,11 @@ class Tap(NamedTuple):
 def taps(
     convolution: Convolution, inputs: Shape, weight: Tensor, maps: Sequence[int]
 ) -> Iterator[Tap]:
-    """All weights, one group and one tap after the other.
+    """Yield all weights, one group and one tap after the other.
 
     Args:
+        inputs: (C, H, W).
+        weight: (C_out, C_in / groups, h, w).
         maps: Height and width of an output.
     """
     values = weight.detach().cpu().double().numpy()
