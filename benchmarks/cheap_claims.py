@@ -29,7 +29,8 @@ from semsim.datasets.faces import Faces
 from semsim.defences.dp_sgd import epsilon
 from semsim.learning.evaluation import scope_of
 from semsim.metrics import METRICS, MetricSpec, find_metric
-from semsim.papers.everything import Map, differences, tables
+from semsim.papers.everything import differences, tables
+from semsim.papers.judged import Found
 from semsim.reporting.writing import markdown
 from semsim.sets.no_attack_baseline import Count, judged
 from semsim.targets.chance import CLASSIFIER
@@ -177,7 +178,7 @@ def map_() -> dict[str, Claim]:
         ends = row["rho_bw_low"], row["rho_bw_high"]
         found[f"rho.{row['metric']}"] = Claim(row["rho"], *ends, f"{row['n']} cells")
     cells, specs = cells_of_the_map()
-    for one in tables(Map(cells, agreement, specs, {})):
+    for one in tables(Found(cells, agreement, specs, {})):
         if one.name in ON_THE_PAGE:
             lines = [line for line in markdown(one).splitlines() if line.startswith("|")]
             found[f"table.{one.name}"] = Claim(lines)

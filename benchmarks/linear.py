@@ -31,7 +31,7 @@ from semsim.attacks.linear.copa_prior import CopaPrior  # noqa: E402
 from semsim.attacks.linear.rgap import RGap  # noqa: E402
 from semsim.datasets.symbols import Symbols  # noqa: E402
 from semsim.images import read_images  # noqa: E402
-from semsim.papers.copa_rows import Try, attempt, cnn3_model  # noqa: E402
+from semsim.papers.copa import Try, attempt, cnn3_model  # noqa: E402
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests")]
 

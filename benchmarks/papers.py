@@ -52,8 +52,7 @@ from semsim.base.storage.records import read_record
 from semsim.learning.baselines import SHUFFLED
 from semsim.learning.evaluation import auc_of, semsim_row
 from semsim.papers import pbpfl
-from semsim.papers.copa import TABLE_2
-from semsim.papers.copa_rows import SCALE
+from semsim.papers.copa import SCALE, TABLE_2
 from semsim.papers.deployed import _cell, _percent, _promise, _target
 from semsim.papers.simulated_votes import CONTROL
 from semsim.reporting.notation import interval, number

@@ -10,16 +10,14 @@ import pandas as pd
 from benchmarks.claims import Claim
 from benchmarks.finding import At, Find, Part, Read, Tables, ended, indexed, less, percent, spread
 from benchmarks.finding import table as table_claim
-from benchmarks.keeping import line
 from semsim.base.cli.terminal import rows_of
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import JobState
 from semsim.papers.ensembler import table_lines, table_rows
 from semsim.papers.ensembler_sentences import (
     PAPER_ROWS,
-    _guess_line,
-    _line,
-    _paper_scores,
+    paper_scores,
+    read_lines,
     sentence_summary,
 )
 from semsim.systems.split.plan import KIND, make_network, plan_of
@@ -170,21 +168,15 @@ def trainings_table(tables: Tables, each: bool) -> Claim:
 
 def sentences_table(tables: Tables) -> Claim:
     """Return Table 4 as the command writes it, with the paper's sentences by the same measures."""
-    columns = ["defence", "translates", "change", "attack", "n", "shadow translates"]
-    columns += ["decoder on shadow", "decoder on client: words", "content", "BLEU"]
     guesses = tables["guesses"]
-    scores = [_paper_scores(row) for row in PAPER_ROWS]
+    scores = [paper_scores(row) for row in PAPER_ROWS]
     theirs = [
         ", ".join(f"{one[name]:.2f}" for one in scores)
         for name in ("words_shadow", "words_client", "bleu_client")
     ]
     paper = ["*the paper's two sentences*", *["–"] * 5, theirs[0], theirs[1], "–", theirs[2]]
-    lines = [line(*columns), line(*["---"] * len(columns)), *map(_line, rows_of(tables["read"]))]
-    lines += [
-        _guess_line(str(name), one)
-        for name, one in zip(guesses.index, rows_of(guesses), strict=True)
-    ]
-    return Claim([*lines, line(*paper)])
+    known = dict(zip(map(str, guesses.index), rows_of(guesses), strict=True))
+    return Claim(read_lines(rows_of(tables["read"]), known, paper))
 
 
 def _system(rows: str | tuple[str, ...], column: str, of: Callable = min, **more: object) -> At:

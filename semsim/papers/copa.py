@@ -4,7 +4,8 @@ Chen and Campbell 2021, arXiv:2111.10178. Computed numbers stand beside the prin
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -12,59 +13,60 @@ from typing import Annotated, NamedTuple
 import pandas as pd
 import torch
 import typer
+from torch import Tensor, nn
 
+from semsim.attacks.fast_gradients import parameter_gradients
+from semsim.attacks.linear.copa import Copa
+from semsim.attacks.linear.copa_prior import CopaPrior
+from semsim.attacks.linear.outcome import Inversion, denoised, gradient_distance
 from semsim.attacks.linear.rank import has_full_rank
-from semsim.base.cli.terminal import (
-    DATA,
-    Json,
-    SchedulerOption,
-    TerminalBar,
-    rows_of,
-    say,
-    show_told,
-    text_table,
-    told_errors,
-    write_table,
-)
-from semsim.base.errors import SettingsError
-from semsim.base.progress import Report, silent
+from semsim.attacks.linear.rgap import RGap
+from semsim.base.cli import terminal
+from semsim.base.errors import AttackFailedError, SettingsError
+from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import build
 from semsim.base.storage.pieces import Pieces, key_of
-from semsim.base.storage.places import toml_of
 from semsim.base.words import with_spread
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.grid.executor import Piece, spread
-from semsim.papers.copa_rows import METHODS, attempt, cnn3_model, inversions, linear_rows
-from semsim.papers.engine import PlanOption, Work, WorkPlan
+from semsim.papers.engine import (
+    PRINTED,
+    Columns,
+    PlanOption,
+    Row,
+    Work,
+    caption,
+    column,
+    show_plan,
+    text_of,
+)
 from semsim.reporting.export import write_both
 from semsim.reporting.picture_grids import GridPicture, method_figure
 from semsim.systems.audit.advice import signed
 from semsim.systems.audit.security_index import CIFAR, CNN3, security_index
+from semsim.targets import cnn3
 from semsim.targets.checkpoint import images_digest
-from semsim.targets.cnn3 import VARIANTS
-from semsim.types import LabelledImages
+from semsim.targets.lenet import start_uniform
+from semsim.targets.model import TargetModel
+from semsim.types import GradientObservation, LabelledImages
 
+TV_WEIGHT = 0.15  # of the paper's denoising
+CLASSES = 10
+SCALE = 20 * math.log10(255)  # the paper's PSNR is so much above that of images in [0, 1]
+METHODS = ("rgap", "copa", "copa denoised", "copa-prior", "grey")
 FIGURES = {"tanh": 1, "leaky-relu": 2}  # activation → the paper's figure
-STEPS = (
-    "A cell is a picture that COPA, R-GAP and grey are asked for, a step one picture. It writes "
-    "Tables 1 and 2, their rows, a file a network, and a figure an activation."
-)
-_SOME_VARIANTS = "--variants is some of 1,2,3,4"
-_SOME_ACTIVATIONS = "--activations is tanh, leaky-relu or both"
 _SIZE = 32
 FORMAT = "semsim-copa/1"  # part of every key: raise it where the same images get other rows
 _SETTING = ["activation", "variant", "method"]
 _ODD = {"failed": "failed", "blew_up": "blew up", "as_rgap": "as rgap"}
 _FITS = {"equation_residual": "equation_residual", "gradient_distance": "residual"}
 Cell = tuple[float, float]  # MSE of images in [0, 1], and PSNR in dB, 48.13 dB above the usual one
-
-_PRINTED = toml_of("semsim.papers", "printed.toml")["copa"]
-TABLE_1: dict[int, int] = dict(enumerate(_PRINTED["table_1"], 1))  # variant → c(M), rounded
+TABLE_1: dict[int, int] = dict(enumerate(PRINTED["copa"]["table_1"], 1))  # variant → c(M), rounded
 # Activation, variant and method → the truck's cell and the animal's.
 TABLE_2: dict[tuple[str, int, str], tuple[Cell, Cell]] = {
     (kind, variant, method): ((mse, psnr), (other_mse, other_psnr))
-    for kind, variant, method, mse, psnr, other_mse, other_psnr in _PRINTED["table_2"]
+    for kind, variant, method, mse, psnr, other_mse, other_psnr in PRINTED["copa"]["table_2"]
 }
 
 
@@ -96,59 +98,45 @@ def reproduce_copa(
         str, typer.Option(help="tanh (Figure 1), leaky-relu (Figure 2) or both.")
     ] = "tanh,leaky-relu",
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
-    scheduler: SchedulerOption = "",
+    scheduler: terminal.SchedulerOption = "",
     plan: PlanOption = False,
     out: Annotated[Path, typer.Option(help="Folder for tables and figures.")] = (
-        DATA / "reproduce/copa"
+        terminal.DATA / "reproduce/copa"
     ),
-    as_json: Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Print Tables 1 and 2 of the COPA paper beside our numbers; write both and the figures.
 
     What was computed before, with the same images, is read from the folder and not computed again.
     """
-    with told_errors():
-        numbers = [int(one) for one in chosen(variants, map(str, VARIANTS), _SOME_VARIANTS)]
-        kinds = chosen(activations, FIGURES, _SOME_ACTIVATIONS)
+    with terminal.told_errors():
+        known = "--variants is some of 1,2,3,4", "--activations is tanh, leaky-relu or both"
+        numbers = [int(one) for one in chosen(variants, map(str, cnn3.VARIANTS), known[0])]
+        kinds = chosen(activations, FIGURES, known[1])
         if seeds < 1:
             raise SettingsError(f"--seeds is 1 or more; got {seeds}.")
         attacked = varied(pictures_of(images), count)
         networks = Networks(attacked, numbers, kinds, range(seeds))
         if plan:
-            works = works_of(networks, out / "pieces")
-            WorkPlan(name="copa", note=STEPS, works=works).show(as_json)
+            show_plan("copa", works_of(networks, out / "pieces"), as_json)
             return
         out.mkdir(parents=True, exist_ok=True)
         first = table_1()
         first.to_csv(out / "table1.csv", index=False)
-        one = rows_of(first, table=1)
-        (say if as_json else typer.echo)(
-            f"Table 1: c(M) in closed form\n{text_1(first)}\n\nThe pull-back onto layer 2: we ask "
-            "that layer 1 puts out more values than it gets, the paper also that its weight W "
-            "has full (column) rank, as these do or do not with seed 0.\n"
-        )
-        with TerminalBar(unit="image") as bar:
+        told = caption("copa", "table_1", table=text_1(first))
+        (terminal.say if as_json else typer.echo)(f"{told}\n")
+        with terminal.TerminalBar(unit="image") as bar:
             rows = kept_rows(networks, out / "pieces", bar, workers, scheduler)
         rows.to_parquet(out / "rows.parquet", index=False)
         second = table_2(rows)
         second.to_csv(out / "table2.csv", index=False)
         where = "built-in pictures" if images is None else attacked.dataset
-        two = rows_of(second, table=2)
-        show_told(
-            [*one, *two],
-            f"Table 2: {count} images of {where}, {seeds} networks each; mean ± standard "
-            f"deviation\n{text_2(second)}\n\nThe paper's PSNR is 20·log10(255) = 48.13 dB above "
-            "that of images in [0, 1]. A method that does not beat grey has found nothing. "
-            "Medians: the worst layer's equation residual, as solved, and the distance of the "
-            "clamped image's gradient from the leaked one, to be compared with grey's. Where a "
-            "layer hides nothing, COPA solves it as R-GAP does; so both are the same on variants 3 "
-            "and 4, where the paper's differ. 'as rgap': COPA's own end explained the gradient "
-            "worse than R-GAP's image, so that was taken.",
-            as_json,
-        )
+        asked = {"count": count, "seeds": seeds, "where": where, "table": text_2(second)}
+        both = [*terminal.rows_of(first, table=1), *terminal.rows_of(second, table=2)]
+        terminal.show_told(both, caption("copa", "table_2", **asked), as_json)
         for kind in kinds:
-            say(f"Wrote {write_figure(attacked, numbers, kind, out)}")
-    say(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
+            terminal.say(f"Wrote {write_figure(attacked, numbers, kind, out)}")
+    terminal.say(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
 
 
 def works_of(networks: Networks, folder: Path) -> list[Work]:
@@ -158,7 +146,7 @@ def works_of(networks: Networks, folder: Path) -> list[Work]:
         own = networks._replace(variants=[variant], activations=[kind]).pieces
         cells, left = (count * len(some) for some in (own, kept.missing(own)))
         what = f"attack variant {variant}, {kind}"
-        found.append(Work(part="Table 2", what=what, cells=cells, done=cells - left, steps=cells))
+        found.append(Work("Table 2", what, cells, cells - left, cells))
     return found
 
 
@@ -194,20 +182,115 @@ def kept_rows(
     pieces = [
         Piece(key=key, work=linear_rows, asked=(networks.images, *grid[key])) for key in missing
     ]
-    ready = len(grid) - len(missing)
-
-    def keep(piece: Piece, rows: pd.DataFrame) -> None:
-        kept.write(piece.key, rows)
-
-    spread(pieces, keep, report, workers, scheduler, ready=ready)
+    done = len(grid) - len(missing)
+    spread(pieces, lambda p, rows: kept.write(p.key, rows), report, workers, scheduler, ready=done)
     return pd.concat([kept.read(key) for key in grid], ignore_index=True)
 
 
 def _pieces(folder: Path) -> Pieces[pd.DataFrame]:
-    def write(path: Path, rows: pd.DataFrame) -> None:
-        write_table(rows, path)
+    return Pieces(
+        folder,
+        ".parquet",
+        read=pd.read_parquet,
+        write=lambda path, rows: terminal.write_table(rows, path),
+    )
 
-    return Pieces(folder, ".parquet", read=pd.read_parquet, write=write)
+
+Back = Inversion | AttackFailedError  # what a method finds, or why it finds nothing
+
+
+class Try(NamedTuple):
+    """One attacked image: the observation, and the truth that the attack never sees."""
+
+    seen: GradientObservation
+    image: Tensor
+
+
+def cnn3_model(variant: int, activation: str, seed: int) -> TargetModel:
+    """CNN3 as the paper attacks it: never trained, weights uniform in ±0.5, in float64.
+
+    Args:
+        activation: "tanh", or "leaky-relu", which comes with a sigmoid behind the last layer
+            (Appendix C). It sees images less 0.5.
+    """
+    architecture = cnn3.CNN3(variant=variant, activation=activation)  # type: ignore[arg-type]
+    names = [str(number) for number in range(CLASSES)]
+    with torch.random.fork_rng():
+        model = TargetModel(architecture, names, mean=[0.5] * 3, std=[1.0] * 3, size=(32, 32))
+    start_uniform(model, torch.Generator().manual_seed(seed))
+    if activation == "leaky-relu":
+        model.head = nn.Sequential(model.head, nn.Sigmoid())  # type: ignore[assignment]
+    return model.double().eval()
+
+
+def attempt(model: TargetModel, image: Tensor, label: int) -> Try:
+    """Return one image, (3, 32, 32) in [0, 1], and what leaks of it, in float64."""
+    exact = image.double()
+    gradients = parameter_gradients(model, exact[None], torch.tensor([label % CLASSES]))
+    shape = (image.shape[0], image.shape[1], image.shape[2])
+    seen = GradientObservation(model=model, gradients=gradients, shape=shape, label=label % CLASSES)
+    return Try(seen=seen, image=exact)
+
+
+def linear_rows(
+    images: LabelledImages, activation: str, variant: int, seed: int, *, report: Report = silent
+) -> pd.DataFrame:
+    """One row a method and image, of CNN3's `variant` with weights of `seed`.
+
+    Args:
+        images: 32×32. Columns: activation, variant, seed, image_id, class_name, method (one of
+            `METHODS`), mse (of the image in [0, 1], not clamped, as the paper takes it), psnr (dB),
+            psnr_paper (dB on the paper's scale), equation_residual (of the worst layer, as it was
+            solved; NaN of grey, which solves nothing), residual (distance of the gradient, after
+            clamping; grey's is the baseline), blew_up, solver (of `Inversion`), error ("" or why
+            there is no image).
+    """
+    model = cnn3_model(variant, activation, seed)
+    where = {"activation": activation, "variant": variant, "seed": seed}
+    rows: list[dict[str, object]] = []
+    for place, label in enumerate(images.labels.tolist()):
+        what = {"image_id": images.ids[place], "class_name": images.classes[label]}
+        one = attempt(model, images.images[place], label)
+        for method, found in inversions(one.seen):
+            rows.append({**where, **what, "method": method, **_judged(one, found)})
+        report(Progress(place + 1, len(images)))
+    return pd.DataFrame(rows)
+
+
+def inversions(seen: GradientObservation) -> Iterator[tuple[str, Back]]:
+    """The name of each method and what it finds, in the order of `METHODS`."""
+    for name, attack in (("rgap", RGap()), ("copa", Copa()), ("copa-prior", CopaPrior())):
+        found: Back
+        try:
+            found = attack.inversion(seen)
+        except AttackFailedError as failure:
+            found = failure
+        yield name, found
+        if name == "copa":
+            if isinstance(found, Inversion):
+                found = replace(found, image=denoised(found.image, TV_WEIGHT))
+            yield "copa denoised", found
+    grey = torch.full(seen.shape, 0.5, dtype=torch.float64)
+    yield "grey", Inversion(image=grey, residuals=(), solver="grey")
+
+
+def _judged(one: Try, found: Back) -> dict[str, object]:
+    if isinstance(found, AttackFailedError):
+        names = ("mse", "psnr", "psnr_paper", "equation_residual", "residual")
+        lost = dict.fromkeys(names, math.nan)
+        return {**lost, "blew_up": False, "solver": "", "error": str(found)}
+    mse = float((found.image - one.image).square().mean())
+    psnr = -10 * math.log10(mse) if mse else math.inf
+    return {
+        "mse": mse,
+        "psnr": psnr,
+        "psnr_paper": psnr + SCALE,
+        "equation_residual": math.nan if found.solver == "grey" else found.residual,
+        "residual": gradient_distance(one.seen, found.image.clamp(0, 1)),
+        "blew_up": found.blew_up,
+        "solver": found.solver,
+        "error": "",
+    }
 
 
 def table_1() -> pd.DataFrame:
@@ -249,8 +332,8 @@ def table_2(rows: pd.DataFrame) -> pd.DataFrame:
             exact = bool((ok[name] == math.inf).any())
             line[name] = ok[name].mean()
             line[f"{name}_sd"] = math.nan if exact else ok[name].std(ddof=1)
-        for name, column in _FITS.items():
-            line[name] = ok[column].median()
+        for name, source in _FITS.items():
+            line[name] = ok[source].median()
         lines.append(line)
     order = {method: place for place, method in enumerate(METHODS)}
     table = pd.DataFrame(lines)
@@ -262,28 +345,50 @@ def table_2(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+_TABLE_1: Columns = {
+    "variant": column("variant"),
+    "features": column("features"),
+    "rank U, n (1)": lambda row: f"{row['rank_1']:,} of {row['n_1']:,}",
+    "rank U, n (2)": lambda row: f"{row['rank_2']:,} of {row['n_2']:,}",
+    "c(M)": lambda row: signed(row["value"]),
+    "paper": lambda row: signed(row["paper"]),
+    "layer 1 widens": lambda row: "yes" if row["pull_back"] else "no",
+    "its W has full rank": lambda row: "yes" if row["full_rank"] else "no",
+}
+_TABLE_2: Columns = {
+    "activation": column("activation"),
+    "variant": column("variant"),
+    "method": column("method"),
+    "MSE": lambda row: _spread(row, "mse", ".2g" if row["mse"] < 1e-3 else ".4f"),
+    "PSNR dB": lambda row: _spread(row, "psnr", ".1f"),
+    "on the paper's scale": lambda row: _spread(row, "psnr_paper", ".1f"),
+    "equations": lambda row: with_spread(row["equation_residual"], None, ".0e", "-"),
+    "gradient": lambda row: with_spread(row["gradient_distance"], None, ".0e", "-"),
+    "n": lambda row: ", ".join(
+        [str(row["n"]), *(f"{row[name]} {words}" for name, words in _ODD.items() if row[name])]
+    ),
+    "paper: truck": lambda row: _printed(row, 0),
+    "paper: animal": lambda row: _printed(row, 1),
+}
+
+
+def _spread(row: Row, name: str, form: str) -> str:
+    return with_spread(row[name], row[f"{name}_sd"], form, "-")
+
+
+def _printed(row: Row, place: int) -> str:
+    pair = TABLE_2.get((row["activation"], row["variant"], row["method"]))
+    return "" if pair is None else "{:.4f}, {:.1f}".format(*pair[place])
+
+
 def text_1(table: pd.DataFrame) -> str:
     """`table_1` for a terminal."""
-    header = ["variant", "features", "rank U, n (1)", "rank U, n (2)", "c(M)", "paper"]
-    header += ["layer 1 widens", "its W has full rank"]
-    rows = [
-        [
-            *(str(row["variant"]), str(row["features"])),
-            *(f"{row[f'rank_{i}']:,} of {row[f'n_{i}']:,}" for i in (1, 2)),
-            *(signed(row["value"]), signed(row["paper"])),
-            *("yes" if row[name] else "no" for name in ("pull_back", "full_rank")),
-        ]
-        for row in table.to_dict("records")
-    ]
-    return text_table(header, rows)
+    return text_of(_TABLE_1, terminal.rows_of(table))
 
 
 def text_2(table: pd.DataFrame) -> str:
     """`table_2` for a terminal, with the paper's cells."""
-    header = ["activation", "variant", "method", "MSE", "PSNR dB", "on the paper's scale"]
-    header += ["equations", "gradient", "n", "paper: truck", "paper: animal"]
-    rows = [_line(row) for row in table.to_dict("records")]
-    return text_table(header, rows)
+    return text_of(_TABLE_2, terminal.rows_of(table))
 
 
 def varied(images: LabelledImages, count: int) -> LabelledImages:
@@ -293,12 +398,10 @@ def varied(images: LabelledImages, count: int) -> LabelledImages:
     """
     if not 1 <= count <= len(images):
         raise SettingsError(f"--count is 1 to {len(images)}, the images there are; got {count}.")
-    seen: dict[int, int] = {}
-    rounds = []
-    for place, label in enumerate(images.labels.tolist()):
-        seen[label] = seen.get(label, -1) + 1
-        rounds.append((seen[label], label, place))
-    return images.pick([place for _, _, place in sorted(rounds)[:count]])
+    labels = images.labels.tolist()
+    ranks = pd.Series(labels).groupby(labels).cumcount()
+    order = sorted(range(len(labels)), key=lambda place: (ranks[place], labels[place], place))
+    return images.pick(order[:count])
 
 
 def shown_pair(images: LabelledImages) -> LabelledImages:
@@ -309,19 +412,6 @@ def shown_pair(images: LabelledImages) -> LabelledImages:
     return images.pick([*wanted, *others][:2])
 
 
-def _line(row: dict) -> list[str]:
-    printed = TABLE_2.get((row["activation"], row["variant"], row["method"]))
-    odd = [f"{row[name]} {words}" for name, words in _ODD.items() if row[name]]
-    return [
-        *(row["activation"], str(row["variant"]), row["method"]),
-        with_spread(row["mse"], row["mse_sd"], ".2g" if row["mse"] < 1e-3 else ".4f", "-"),
-        *(with_spread(row[name], row[f"{name}_sd"], ".1f", "-") for name in ("psnr", "psnr_paper")),
-        *("-" if math.isnan(row[name]) else f"{row[name]:.0e}" for name in _FITS),
-        ", ".join([str(row["n"]), *odd]),
-        *(("", "") if printed is None else (f"{mse:.4f}, {psnr:.1f}" for mse, psnr in printed)),
-    ]
-
-
 def write_figure(images: LabelledImages, variants: Sequence[int], kind: str, out: Path) -> Path:
     """Write the paper's figure of an activation as PNG and SVG; returns the PNG's path."""
     shown = [one for variant in variants for one in _attacked(shown_pair(images), variant, kind)]
@@ -330,8 +420,7 @@ def write_figure(images: LabelledImages, variants: Sequence[int], kind: str, out
 
 
 def _attacked(images: LabelledImages, variant: int, kind: str) -> list[GridPicture]:
-    model = cnn3_model(variant, kind, seed=0)
-    found = []
+    model, found = cnn3_model(variant, kind, seed=0), []
     for image, label in zip(images.images, images.labels.tolist(), strict=True):
         one = attempt(model, image, label)
         found.append(GridPicture(variant=variant, method="original", image=image, mse=0.0))
@@ -342,10 +431,8 @@ def _attacked(images: LabelledImages, variant: int, kind: str) -> list[GridPictu
     return found
 
 
-def _shown(
-    variant: int, method: str, image: torch.Tensor, back: torch.Tensor | None
-) -> GridPicture:
+def _shown(variant: int, method: str, image: Tensor, back: Tensor | None) -> GridPicture:
     if back is None:
-        return GridPicture(variant=variant, method=method, image=None, mse=float("nan"))
+        return GridPicture(variant=variant, method=method, image=None, mse=math.nan)
     mse = float((back - image.double()).square().mean())
     return GridPicture(variant=variant, method=method, image=back.clamp(0, 1).float(), mse=mse)

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import pandas as pd
@@ -26,8 +25,16 @@ from semsim.base.jobs.orders import changed
 from semsim.base.jobs.terminal import carry_out
 from semsim.base.registry import help_of
 from semsim.base.storage.atomic import write_json, write_text
-from semsim.base.storage.places import toml_of
-from semsim.papers.engine import DECLARED, PlanOption, Work, WorkPlan, is_here, of_preset
+from semsim.papers.engine import (
+    DECLARED,
+    PRINTED,
+    PlanOption,
+    Work,
+    caption,
+    is_here,
+    of_preset,
+    show_plan,
+)
 from semsim.papers.ensembler_sentences import (
     NUMBER,
     PLANS,
@@ -46,7 +53,6 @@ from semsim.systems.split.plan import (
     ShadowAttack,
     SplitPlace,
     SplitPlan,
-    SplitTrainSettings,
     attacks_on,
     check,
     make_dataset,
@@ -101,28 +107,14 @@ class PaperTable(NamedTuple):
 
 
 # A row without a cell in any table is ours: the paper has no such row.
-_DECLARED = DECLARED["ensembler"]
-ROWS: Mapping[str, Way] = MappingProxyType(
-    {name: Way(*cells) for name, cells in _DECLARED["rows"].items()}
-)
-_PRINTED = toml_of("semsim.papers", "printed.toml")["ensembler"]
-TABLES: Mapping[int, PaperTable] = MappingProxyType(
-    {
-        number: PaperTable(
-            *facts, {row: PaperCell(*cell) for row, cell in _PRINTED[facts[0]].items()}
-        )
-        for number, facts in enumerate(
-            (
-                ("CIFAR-10", 5, 4, "64×16×16", 32),
-                ("CIFAR-100", 6, 3, "64×32×32", 32),
-                ("CelebA-HQ", 7, 5, "64×64×64", 64),
-            ),
-            start=1,
-        )
-    }
-)
-
-
+_DECLARED, _PRINTED = DECLARED["ensembler"], PRINTED["ensembler"]
+ROWS: Mapping[str, Way] = {name: Way(*cells) for name, cells in _DECLARED["rows"].items()}
+TABLES: Mapping[int, PaperTable] = {
+    number: PaperTable(
+        **facts, cells={row: PaperCell(*one) for row, one in _PRINTED[facts["data"]].items()}
+    )
+    for number, facts in enumerate(_PRINTED["tables"], start=1)
+}
 FIGURES = (2, 3)
 
 
@@ -166,10 +158,6 @@ def _known(number: int, numbers: Collection[int], option: str, preset: str) -> S
 
 
 P = TypeVar("P", SplitPlan, SentencePlan)
-STEPS = (
-    "A cell is a trained system, or an attack on one. A step is an epoch of a training, or of what "
-    "an attack trains."
-)
 _BEHIND = "What comes back behind each defence"
 _CUT_SIZE = 32  # pixels a side of images in figures of split points
 
@@ -224,6 +212,7 @@ def reproduce_ensembler(
     with told_errors():
         seeds = {"defence_seeds": defence_seed, "attack_seeds": attack_seed}
         place = SplitPlace(data=data_dir, checkpoints=CHECKPOINTS, device=device)
+        who = workers, scheduler
         if table == NUMBER and figure is None:
             if images is not None or size is not None or vgg16:
                 raise SettingsError(
@@ -231,34 +220,29 @@ def reproduce_ensembler(
                 )
             translated = _changed(of_preset(PLANS, preset), seeds, shadow_start)
             if planned:
-                WorkPlan(
-                    name="ensembler",
-                    note=STEPS,
-                    works=sentence_works(translated, place),
-                    preset=preset,
+                works = sentence_works(translated, place)
+                show_plan(
+                    *("ensembler", works, as_json, preset),
                     below=lambda lower: sentence_works(PLANS[lower], place),
-                ).show(as_json)
+                )
             else:
-                _translation(translated, place, (workers, scheduler), as_json)
+                _translation(translated, place, who, as_json)
             return
         chosen = _plan(preset, table, figure, vgg16, images, size)
         plan = _changed(chosen, seeds, shadow_start)
         if planned:
             shape = table, figure, vgg16, None, None
-            WorkPlan(
-                name="ensembler",
-                note=STEPS,
-                works=works_of(plan, data_dir),
-                preset=preset,
+            works = works_of(plan, data_dir)
+            show_plan(
+                *("ensembler", works, as_json, preset),
                 below=lambda lower: works_of(_plan(lower, *shape), data_dir),
-            ).show(as_json)
+            )
             return
         if images is None and not is_here(plan.dataset):
             raise SettingsError(
                 f"The preset {preset} needs pictures: give their folder, with train/ and test/ "
                 f"below it, as --images, or put it at {make_dataset(plan.dataset).root}."
             )
-        who = workers, scheduler
         job = queue_split(plan, place, *who)
         outcome = carry_out(job, lambda report: run_split(plan, place, report, *who))
         if outcome is None:
@@ -282,58 +266,48 @@ def works_of(plan: SplitPlan, data: Path) -> list[Work]:
     A system counts as trained once one of its reconstruction sets lies below `data`.
     """
     check(plan)
-    sets, seeds = planned_sets(plan, data), plan.defence_seeds
+    sets, seeds, many = planned_sets(plan, data), plan.defence_seeds, len(plan.attack_seeds)
     found = []
     for network, defence in product(plan.networks, plan.defences):
         models = {model_name(network, defence, seed) for seed in seeds}
         own = [(model, folder) for model, _, folder in sets if model in models]
         there = [model for model, folder in own if folder.exists()]
-        many = len(plan.attack_seeds)
-        found += [
-            _training(network, defence, plan.train, (len(seeds), len(set(there)))),
-            _attack(network, defence, plan.shadow, (many * len(own), many * len(there))),
-        ]
+        systems, attacks = (len(seeds), len(set(there))), (many * len(own), many * len(there))
+        found += _works(network, defence, plan, systems, attacks)
     return found
 
 
 def sentence_works(plan: SentencePlan, place: SplitPlace) -> list[Work]:
     """Return the trainings and attacks of Table 4, by defence."""
-    run = SentenceRun(plan, place)
-    found = []
+    run, found = SentenceRun(plan, place), []
     for defence in plan.defences:
         made = untrained(plan.network, defence, task_of(run.public))
         tools = [tool for arm in plan.attacks for tool in attacks_on(made, arm, plan.shadow)]
+        each = product(plan.defence_seeds, tools, plan.attack_seeds)
         systems = [run.key(defence, seed) for seed in plan.defence_seeds]
-        reads = [
-            run.leak_key(defence, *one)
-            for one in product(plan.defence_seeds, tools, plan.attack_seeds)
-        ]
+        reads = [run.leak_key(defence, *one) for one in each]
         trained = len(systems) - len(run.store.systems.missing(systems))
         read = len(reads) - len(run.leaks.missing(reads))
-        found += [
-            _training("Table 4", defence, plan.train, (len(systems), trained)),
-            _attack("Table 4", defence, plan.shadow, (len(reads), read)),
-        ]
+        found += _works("Table 4", defence, plan, (len(systems), trained), (len(reads), read))
     return found
 
 
-def _training(part: str, defence: str, train: SplitTrainSettings, counts: tuple[int, int]) -> Work:
-    """Return a row of trainings;
-
-    Args:
-        counts: All, and those that are done.
-    """
-    shield, epochs = make_defence(defence), train.epochs
+def _works(
+    part: str,
+    defence: str,
+    plan: SplitPlan | SentencePlan,
+    systems: tuple[int, int],
+    attacks: tuple[int, int],
+) -> list[Work]:
+    """Return the rows of a defence, of so many systems and attacks, and so many that are done."""
+    shield, shadow, epochs = make_defence(defence), plan.shadow, plan.train.epochs
     if isinstance(shield, Ensembler):  # its networks are trained apart, then together
-        epochs = shield.bodies * train.epochs + train.ensemble_epochs
-    cells, done = counts
-    return Work(part=part, what=f"train {defence}", cells=cells, done=done, steps=cells * epochs)
-
-
-def _attack(part: str, defence: str, shadow: ShadowAttack, counts: tuple[int, int]) -> Work:
-    cells, done = counts
-    steps = cells * (shadow.epochs + shadow.decoder_epochs)
-    return Work(part=part, what=f"attack {defence}", cells=cells, done=done, steps=steps)
+        epochs = shield.bodies * epochs + plan.train.ensemble_epochs
+    steps = attacks[0] * (shadow.epochs + shadow.decoder_epochs)
+    return [
+        Work(part, f"train {defence}", *systems, systems[0] * epochs),
+        Work(part, f"attack {defence}", *attacks, steps),
+    ]
 
 
 def _translation(
@@ -355,20 +329,17 @@ def _translation(
 
 def report_text(outcome: Mapping[str, Any], number: int) -> str:
     """Table `number`, baselines, cost and verdict of an experiment, as Markdown."""
-    rows, table = pd.DataFrame(outcome["rows"]), TABLES[number]
+    rows, table, plan = pd.DataFrame(outcome["rows"]), TABLES[number], outcome["plan"]
+    told = {**table._asdict(), "number": number, "here": plan["dataset"]}
     lines = [
         *table_lines(rows, number),
         "",
-        f"The paper's Table {number}: {table.data}, ResNet-18, N=10, P={table.selected}, "
-        f"{table.sent} cross, one run. Here: {outcome['plan']['dataset']}, "
-        f"{', '.join(outcome['plan']['networks'])}; mean ± standard deviation over "
-        "defence and attack seeds. Best SSIM and best PSNR are chosen by the originals, which no "
-        "attacker can do; the attacker's choice is the body whose shadow classifies best.",
+        caption("ensembler", "systems", **told, networks=", ".join(plan["networks"])),
         "",
         *guess_lines(outcome),
         *verdicts(rows),
         "",
-        *[cost_text(cost) for cost in outcome["costs"]],
+        *map(cost_text, outcome["costs"]),
     ]
     return "\n".join(lines)
 
@@ -454,15 +425,15 @@ def _scores(row: dict[Any, Any]) -> list[str]:
 
 
 def _found(table: pd.DataFrame, way: Way) -> dict[Any, Any] | None:
-    names = [str(defence).partition(":")[0] for defence in table["defence"]]
-    done = zip(names, table["attack"], table["choice"], strict=True)
-    undone = zip(names, table["n"], table["valid"], strict=True)
-    places = [place for place, one in enumerate(done) if one == tuple(way)] or [
-        place
-        for place, (name, n, valid) in enumerate(undone)
-        if name == way.defence and n == 0 and not valid
-    ]
-    return dict(table.iloc[places[0]]) if places else None
+    """Return the row of a way, or that of a defence which was too poor to be attacked."""
+    untried = None
+    for row in table.to_dict("records"):
+        name = str(row["defence"]).partition(":")[0]
+        if (name, row["attack"], row["choice"]) == tuple(way):
+            return row
+        if untried is None and name == way.defence and row["n"] == 0 and not row["valid"]:
+            untried = row
+    return untried
 
 
 def _changed(plan: P, seeds: Mapping[str, Sequence[int] | None], start: str | None) -> P:

@@ -10,11 +10,11 @@ network at all.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,17 +22,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.base.errors import SettingsError
+from semsim.base.cli.terminal import rows_of
 from semsim.base.jobs.orders import changed
 from semsim.base.progress import Report, silent
 from semsim.base.registry import plain
 from semsim.base.stats.intervals import half_words, of_means
-from semsim.base.storage.names import checked_name
 from semsim.base.storage.pieces import Pieces
-from semsim.base.storage.places import toml_of
 from semsim.device import pick_device
 from semsim.grid.executor import Piece, spread
-from semsim.papers.engine import DECLARED
+from semsim.papers.engine import DECLARED, PRINTED, Columns, Row, caption, column, markdown_of
 from semsim.papers.sentences import (
     CONTENT,
     END,
@@ -53,7 +51,6 @@ from semsim.systems.split.attacks import ShadowNetwork, learned
 from semsim.systems.split.defences import stage_of
 from semsim.systems.split.networks import FeatureObservation, SplitSystem, observe, task_of
 from semsim.systems.split.plan import (
-    ARMS,
     VALID_POINTS,
     ShadowAttack,
     SplitPlace,
@@ -99,8 +96,7 @@ class SentenceDecoder(nn.Module):
         return torch.cat(parts)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
+class Reading(NamedTuple):
     """Result of a reading attack.
 
     Attributes:
@@ -131,7 +127,7 @@ def read_sentences(
         return F.cross_entropy(found, inputs[:, :split])
 
     shadow, decoder, _ = learned(attack, seen, fresh, misread, rng, report)
-    return Reading(words=decoder.read(seen.features), shadow=shadow, decoder=decoder)
+    return Reading(decoder.read(seen.features), shadow, decoder)
 
 
 def counted(features: Tensor, public: Tensor) -> Tensor:
@@ -202,18 +198,6 @@ class SentencePlan:
     shown: int = 3
 
 
-def check_sentences(plan: SentencePlan) -> SentencePlan:
-    """`plan` itself; `SettingsError` or `UnknownNameError` where it cannot be carried out."""
-    checked_name(plan.name, "an experiment")
-    if min(plan.public, plan.private) < 1:
-        raise SettingsError("Give at least one public and one private sentence.")
-    for text in plan.defences:
-        make_defence(text)
-    for arm in plan.attacks:
-        ARMS[arm]
-    return plan
-
-
 def split_sentences(plan: SentencePlan) -> tuple[Sentences, Sentences]:
     """Public and private sentences, of which none is in both."""
     pairs = sentences(plan.public + plan.private, plan.seed)
@@ -230,51 +214,49 @@ def run_sentences(
     """Carry out `plan`; finished pieces are taken from the data folder.
 
     Args:
-        workers, scheduler: Who does systems and attacks, as of `run_split`. Returns, ready for
-            JSON: plan, rows (one an attack on a system, columns of `scores_of` and what was
-            attacked), guesses (of who sees no feature), examples (of the first seeds, a list a
-            sentence). Raises as `run_split` does.
+        workers, scheduler: Who does systems and attacks, as of `run_split`.
+
+    Returns:
+        Ready for JSON: plan, rows (one an attack on a system), guesses (of who sees no feature),
+        examples (of the first seeds, one a sentence). Raises as `run_split` does.
     """
     place = place.resolved()
-    run = SentenceRun(check_sentences(plan), place)
+    run = SentenceRun(plan, place)
+
+    def do(kept: Pieces[Any], pieces: Sequence[Piece], stage: int) -> None:
+        missing = [piece for piece in pieces if piece.key not in kept]
+        told, ready = stage_of(report, stage, 2), len(pieces) - len(missing)
+        spread(missing, lambda *_: None, told, workers, scheduler, ready=ready)
+        check_shared(kept, [piece.key for piece in pieces])
+
     systems = [(defence, seed) for seed in plan.defence_seeds for defence in plan.defences]
     needed = dict.fromkeys([("none", seed) for seed in plan.defence_seeds] + systems)
     train = [
         Piece(
             key=run.key(*one),
             work=_train,
-            asked=(plan, place, *one),
+            asked=(plan, place, one),
             note="train {}, seed {}".format(*one),
         )
         for one in needed
     ]
-    _do(run.store.systems, train, stage_of(report, 0, 2), workers, scheduler)
+    do(run.store.systems, train, 0)
     read = [
         Piece(
-            key=run.leak_key(*one, tool, attack_seed),
+            key=run.leak_key(*one, tool, seed),
             work=_read,
-            asked=(plan, place, one, tool, attack_seed),
-            note=f"read {one[0]}, seed {one[1]}, {attack_name(arm, tool)}, seed {attack_seed}",
+            asked=(plan, place, one, tool, seed),
+            note=f"read {one[0]}, seed {one[1]}, {attack_name(arm, tool)}, seed {seed}",
         )
         for one in systems
-        for arm, tool, attack_seed in run.tools(*one)
+        for arm, tool, seed in run.tools(*one)
     ]
-    _do(run.leaks, read, stage_of(report, 1, 2), workers, scheduler)
-    rows = [row for one in systems for row in run.rows(*one)]
+    do(run.leaks, read, 1)
     return {
         "plan": plain(plan),
-        "rows": rows,
+        "rows": [row for one in systems for row in run.rows(*one)],
         "guesses": run.guesses(),
         "examples": [one for defence in plan.defences for one in run.examples(defence)],
-    }
-
-
-def scores_of(originals: Sequence[Words], found: Sequence[Words]) -> dict[str, float]:
-    """words: share of the words in place; content: of those that a sentence is about; bleu."""
-    return {
-        "words": words_right(originals, found),
-        "content": words_right(originals, found, CONTENT),
-        "bleu": bleu(originals, found),
     }
 
 
@@ -307,39 +289,33 @@ class SentenceRun:
     def tools(self, defence: str, seed: int) -> list[tuple[str, ShadowAttack, int]]:
         """Every attack on a trained system: its name in the plan, its settings, its seed."""
         system, _ = self.system(defence, seed)
-        return [
-            (arm, tool, attack_seed)
-            for arm in self.plan.attacks
-            for tool in attacks_on(system, arm, self.plan.shadow)
-            for attack_seed in self.plan.attack_seeds
+        tools = [
+            (a, one) for a in self.plan.attacks for one in attacks_on(system, a, self.plan.shadow)
         ]
+        return [(*one, attack_seed) for one in tools for attack_seed in self.plan.attack_seeds]
 
-    def bench(self, defence: str, seed: int) -> Bench:
-        """Return the bench on which a system trains."""
-        return Bench(
+    def train(self, defence: str, seed: int, report: Report) -> None:
+        """Train a system, translate the private sentences by it, and keep both."""
+        began, key = time.monotonic(), self.key(defence, seed)
+        bench = Bench(
             network=self.plan.network,
             data=self.public,
             settings=self.plan.train,
             seed=seed,
             device=self.device,
-            folder=self.store.stages(self.key(defence, seed)),
+            folder=self.store.stages(key),
         )
-
-    def train(self, defence: str, seed: int, report: Report) -> None:
-        """Train a system, translate the private sentences by it, and keep both."""
-        bench, began = self.bench(defence, seed), time.monotonic()
         system: SplitSystem = make_defence(defence)(bench, report)
         with torch.random.fork_rng():
             torch.manual_seed(seed)  # of noise that is drawn anew
             translated = translate(system, self.private.source.to(self.device), PLACES).cpu()
         facts = {"translated": translated, "seconds": time.monotonic() - began}
-        self.store.write_system(self.key(defence, seed), system, facts)
+        self.store.write_system(key, system, facts)
 
     def system(self, defence: str, seed: int) -> tuple[SplitSystem, Tensor]:
         """A trained system, and what it made of the private sentences, (N, places)."""
-        task = self.bench(defence, seed).task
-        key = self.key(defence, seed)
-        system, facts = self.store.read_system(key, self.plan.network, task)
+        asked = self.key(defence, seed), self.plan.network, task_of(self.public)
+        system, facts = self.store.read_system(*asked)
         return system.to(self.device), facts["translated"]
 
     def sent(self, defence: str, seed: int, rng: torch.Generator) -> FeatureObservation:
@@ -354,9 +330,9 @@ class SentenceRun:
         """Attack a system and keep what was read, and how well the attacker's own parts do."""
         began, rng = time.monotonic(), torch.Generator().manual_seed(attack_seed)
         got = read_sentences(tool, self.sent(defence, seed, rng), rng, report)
-        source = self.private.source.to(self.device)
         with torch.no_grad():
             own = got.shadow.head(self.private.inputs.to(self.device))
+        source = self.private.source.to(self.device)
         content = {
             "read": got.words.cpu(),
             "own": got.decoder.read(own).cpu(),
@@ -365,45 +341,10 @@ class SentenceRun:
         }
         self.leaks.write(self.leak_key(defence, seed, tool, attack_seed), content)
 
-    def rows(self, defence: str, seed: int) -> list[dict[str, Any]]:
-        """One row an attack on a trained system, that by counting too."""
-        right, translated = self._right(defence, seed)
-        change = right - self._right("none", seed)[0]
-        facts: dict[str, Any] = {
-            "defence": defence,
-            "defence_seed": seed,
-            "accuracy": right,
-            "translation_bleu": bleu(self.german, in_words(translated, self.answers)),
-            "change": change,
-            "valid": change >= -VALID_POINTS - 1e-9,
-        }
-        found = []
-        for arm, tool, attack_seed in self.tools(defence, seed):
-            kept = self.leaks.read(self.leak_key(defence, seed, tool, attack_seed))
-            name = {"attack": attack_name(arm, tool), "attack_seed": attack_seed}
-            shadow = words_right(self.german, in_words(kept["translated"], self.answers))
-            own = words_right(self.english, in_words(kept["own"], self.words))
-            more = {"shadow_accuracy": shadow, "decoder_accuracy": own}
-            found.append({**facts, **name, **more, **self._scores(kept["read"])})
-        seen = self.sent(defence, seed, torch.Generator().manual_seed(self.plan.attack_seeds[0]))
-        counts = counted(seen.features.cpu(), self.public.source)
-        name = {"attack": COUNTING, "attack_seed": self.plan.attack_seeds[0]}
-        return [*found, {**facts, **name, **self._scores(counts)}]
-
-    def guesses(self) -> dict[str, dict[str, float]]:
-        """Scores of what is said without any feature, by what it is."""
-        rng = torch.Generator().manual_seed(self.plan.seed + _GUESS)
-        found = guesses(self.public.source, len(self.private), rng)
-        return {name: self._scores(words) for name, words in found.items()}
-
-    def examples(self, defence: str) -> list[dict[str, str]]:
-        """The columns of Table 4 for the first sentences, one a sentence and attack."""
-        seed, first = self.plan.defence_seeds[0], self.plan.attack_seeds[0]
+    def texts(self, defence: str, seed: int) -> Iterator[tuple[str, int, dict[str, list[Words]]]]:
+        """Yield the attacks on a system, their seeds, and the columns of Table 4 in words."""
         _, translated = self.system(defence, seed)
-        found = []
         for arm, tool, attack_seed in self.tools(defence, seed):
-            if attack_seed != first:
-                continue
             kept = self.leaks.read(self.leak_key(defence, seed, tool, attack_seed))
             columns = {
                 "truth": self.english,
@@ -412,27 +353,63 @@ class SentenceRun:
                 "decoder_on_shadow": in_words(kept["own"], self.words),
                 "decoder_on_client": in_words(kept["read"], self.words),
             }
-            for place in range(min(self.plan.shown, len(self.english))):
-                told = {name: " ".join(column[place]) for name, column in columns.items()}
-                found.append({"defence": defence, "attack": attack_name(arm, tool), **told})
-        return found
+            yield attack_name(arm, tool), attack_seed, columns
 
-    def _right(self, defence: str, seed: int) -> tuple[float, Tensor]:
-        """Return the share of right words in its translations, and the translations."""
-        _, translated = self.system(defence, seed)
-        return words_right(self.german, in_words(translated, self.answers)), translated
+    def rows(self, defence: str, seed: int) -> list[dict[str, Any]]:
+        """One row an attack on a trained system, that by counting too."""
+        standard, plain_one = (
+            in_words(self.system(one, seed)[1], self.answers) for one in (defence, "none")
+        )
+        right, undefended = (words_right(self.german, one) for one in (standard, plain_one))
+        facts: dict[str, Any] = {"defence": defence, "defence_seed": seed, "accuracy": right}
+        facts |= {"translation_bleu": bleu(self.german, standard), "change": right - undefended}
+        facts["valid"] = facts["change"] >= -VALID_POINTS - 1e-9
+        found = []
+        for attack, attack_seed, one in self.texts(defence, seed):
+            shadow = words_right(self.german, one["shadow"])
+            own = words_right(self.english, one["decoder_on_shadow"])
+            name = {"attack": attack, "attack_seed": attack_seed}
+            more = {"shadow_accuracy": shadow, "decoder_accuracy": own}
+            found.append({**facts, **name, **more, **self._scores(one["decoder_on_client"])})
+        first = self.plan.attack_seeds[0]
+        seen = self.sent(defence, seed, torch.Generator().manual_seed(first))
+        counts = in_words(counted(seen.features.cpu(), self.public.source), self.words)
+        name = {"attack": COUNTING, "attack_seed": first}
+        return [*found, {**facts, **name, **self._scores(counts)}]
 
-    def _scores(self, words: Tensor) -> dict[str, float]:
-        return scores_of(self.english, in_words(words, self.words))
+    def guesses(self) -> dict[str, dict[str, float]]:
+        """Scores of what is said without any feature, by what it is."""
+        rng = torch.Generator().manual_seed(self.plan.seed + _GUESS)
+        found = guesses(self.public.source, len(self.private), rng)
+        return {name: self._scores(in_words(words, self.words)) for name, words in found.items()}
+
+    def examples(self, defence: str) -> list[dict[str, str]]:
+        """The columns of Table 4 for the first sentences, one a sentence and attack."""
+        first = self.plan.attack_seeds[0]
+        return [
+            {
+                **{"defence": defence, "attack": attack},
+                **{name: " ".join(column[place]) for name, column in columns.items()},
+            }
+            for attack, seed, columns in self.texts(defence, self.plan.defence_seeds[0])
+            if seed == first
+            for place in range(min(self.plan.shown, len(self.english)))
+        ]
+
+    def _scores(self, found: Sequence[Words]) -> dict[str, float]:
+        """words: share of the words in place; content: of those a sentence is about; bleu."""
+        return {
+            "words": words_right(self.english, found),
+            "content": words_right(self.english, found, CONTENT),
+            "bleu": bleu(self.english, found),
+        }
 
 
 _run = cache(SentenceRun)  # the sentences, made once a process
 
 
-def _train(
-    plan: SentencePlan, place: SplitPlace, defence: str, seed: int, *, report: Report
-) -> None:
-    _run(plan, place).train(defence, seed, report)
+def _train(plan: SentencePlan, place: SplitPlace, system: _System, *, report: Report) -> None:
+    _run(plan, place).train(*system, report)
 
 
 def _read(
@@ -445,16 +422,6 @@ def _read(
     report: Report,
 ) -> None:
     _run(plan, place).read(*system, tool, seed, report)
-
-
-def _do(
-    kept: Pieces[Any], pieces: Sequence[Piece], report: Report, workers: int, scheduler: str
-) -> None:
-    """Do those pieces that are not kept; the first failure ends it, and what was done stays."""
-    missing = [piece for piece in pieces if piece.key not in kept]
-    ready = len(pieces) - len(missing)
-    spread(missing, lambda *_: None, report, workers, scheduler, ready=ready)
-    check_shared(kept, [piece.key for piece in pieces])
 
 
 def sentence_summary(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
@@ -474,17 +441,31 @@ def sentence_summary(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 NUMBER = 4
-_COLUMNS = {  # of Table 4, from left to right
+_SHOWN = {  # columns of Table 4, from left to right
     "truth": "ground truth",
     "standard": "standard translation",
     "shadow": "shadow translation",
     "decoder_on_shadow": "decoder on shadow",
     "decoder_on_client": "decoder on client",
 }
+_PLACED = {"words": "decoder on client: words", "content": "content", "bleu": "BLEU"}
+_LEARNED = {"shadow_accuracy": "shadow translates", "decoder_accuracy": "decoder on shadow"}
 
 
-# What the paper shows of two sentences, by `_COLUMNS`.
-PAPER_ROWS: list[dict[str, str]] = toml_of("semsim.papers", "printed.toml")["sentences"]
+def _spread(name: str, row: Row) -> str:
+    return spread_text(dict(row), name, 3)
+
+
+_READ: Columns = {
+    "defence": column("defence"),
+    "translates": column("accuracy_mean", ".3f"),
+    "change": lambda row: f"{100 * row['change_mean']:+.2f}" + _invalid(row),
+    "attack": column("attack"),
+    "n": column("n"),
+    **{head: partial(_spread, name) for name, head in (_LEARNED | _PLACED).items()},
+}
+# What the paper shows of two sentences, by `_SHOWN`.
+PAPER_ROWS: list[dict[str, str]] = PRINTED["sentences"]
 PLANS: Mapping[str, SentencePlan] = MappingProxyType(
     {
         preset: changed(SentencePlan(name=preset), changes)
@@ -493,40 +474,64 @@ PLANS: Mapping[str, SentencePlan] = MappingProxyType(
 )
 
 
+def _invalid(row: Row) -> str:
+    return "" if row["valid"] else " (invalid)"
+
+
+def read_lines(
+    rows: Sequence[Row], guesses: Mapping[str, Mapping[str, float]], *more: Sequence[str]
+) -> list[str]:
+    """Return a row an attack and a guess, as Markdown.
+
+    Args:
+        rows: Of `sentence_summary`.
+        more: Further lines, cell by cell.
+    """
+    cells = [
+        [f"*guess: {name}*", *["–"] * 6, *(f"{scores[one]:.3f}" for one in _PLACED)]
+        for name, scores in guesses.items()
+    ]
+    return [
+        *markdown_of(_READ, rows),
+        *(f"| {' | '.join(line)} |" for line in [*cells, *more]),
+    ]
+
+
 def sentence_rows(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Means over seeds of what each attack read, what guessing says, and the paper's sentences."""
-    rows = sentence_summary(outcome["rows"]).to_dict("records")
     known = [{"guess": name, **scores} for name, scores in outcome["guesses"].items()]
-    paper = [{"paper": row, **_paper_scores(row)} for row in PAPER_ROWS]
-    return [{str(name): value for name, value in row.items()} for row in rows] + known + paper
+    paper = [{"paper": row, **paper_scores(row)} for row in PAPER_ROWS]
+    return [*rows_of(sentence_summary(outcome["rows"])), *known, *paper]
 
 
 def sentence_text(outcome: Mapping[str, Any]) -> str:
     """Numbers, sentences beside the paper's, and what they say, as Markdown."""
     plan, rows = outcome["plan"], outcome["rows"]
+    shown = {"paper": PAPER_ROWS}
+    for one in outcome["examples"]:
+        shown.setdefault(f"{one['defence']}, {one['attack']}", []).append(one)
+    first, *others = ([*_table(whose, own), ""] for whose, own in shown.items())
     lines = [
-        "| defence | translates | change | attack | n | shadow translates | decoder on shadow "
-        "| decoder on client: words | content | BLEU |",
-        "| --- " * 10 + "|",
-        *[_line(row) for row in sentence_summary(rows).to_dict("records")],
-        *[_guess_line(name, scores) for name, scores in outcome["guesses"].items()],
+        *read_lines(rows_of(sentence_summary(rows)), outcome["guesses"]),
         "",
-        "Words in place, shares of those of the original, mean ± standard deviation over seeds; "
-        "content counts nouns, verbs and adjectives only. "
-        f"{plan['private']} sentences of a grammar, none among the {plan['public']} that "
-        "system and attacker learn from. The paper has two sentences, of an undefended "
-        "transformer on another text, and no number.",
+        caption("sentences", "read", **plan),
         "",
-        *_table(PAPER_ROWS, "paper"),
+        *first,
+        f"By our measures, decoder on shadow and on client: "
+        f"{'; '.join(map(_paper_words, PAPER_ROWS))}.",
         "",
-        "By our measures, decoder on shadow and on client: "
-        + "; ".join(_paper_words(row) for row in PAPER_ROWS)
-        + ".",
-        "",
-        *_shown(outcome["examples"]),
+        *(line for own in others for line in own),
         *sentence_verdicts(rows, outcome["guesses"]),
     ]
     return "\n".join(lines)
+
+
+def _table(whose: str, rows: Sequence[Row]) -> list[str]:
+    columns: Columns = {
+        f"{whose}: {title}" if name == "truth" else title: column(name)
+        for name, title in _SHOWN.items()
+    }
+    return markdown_of(columns, rows)
 
 
 def sentence_verdicts(
@@ -559,46 +564,21 @@ def _against(what: str, gap: float, *sides: np.ndarray, note: str = "") -> str:
     return f"{word} {what} ({note}{gap:+.3f}{half_words(half, why)})"
 
 
-def _line(row: Mapping[Any, Any]) -> str:
-    names = ("shadow_accuracy", "decoder_accuracy", "words", "content", "bleu")
-    change = f"{100 * row['change_mean']:+.2f}" + ("" if row["valid"] else " (invalid)")
-    cells = [row["defence"], f"{row['accuracy_mean']:.3f}", change, row["attack"]]
-    spreads = [spread_text(dict(row), name, 3) for name in names]
-    return f"| {' | '.join([*cells, str(row['n']), *spreads])} |"
-
-
-def _guess_line(name: str, scores: Mapping[str, float]) -> str:
-    cells = [f"{scores[one]:.3f}" for one in ("words", "content", "bleu")]
-    return f"| *guess: {name}* | – | – | – | – | – | – | {' | '.join(cells)} |"
-
-
-def _table(rows: Sequence[Mapping[str, str]], whose: str) -> list[str]:
-    head = [f"{whose}: {title}" if not n else title for n, title in enumerate(_COLUMNS.values())]
-    body = [f"| {' | '.join(row[name] for name in _COLUMNS)} |" for row in rows]
-    return [f"| {' | '.join(head)} |", "| --- " * len(_COLUMNS) + "|", *body]
-
-
-def _shown(examples: Sequence[Mapping[str, str]]) -> list[str]:
-    """The sentences of each attack on each defence, a table each."""
-    lines = []
-    for pair in dict.fromkeys((one["defence"], one["attack"]) for one in examples):
-        mine = [one for one in examples if (one["defence"], one["attack"]) == pair]
-        lines += [*_table(mine, ", ".join(pair)), ""]
-    return lines
-
-
-def _paper_scores(row: Mapping[str, str]) -> dict[str, float]:
+def paper_scores(row: Mapping[str, str]) -> dict[str, float]:
+    """Return the shares of right words and BLEU of the decoder in one of the paper's sentences."""
     truth, *read = (
         tuple(text.lower().replace(".", " ").split())
         for text in (row["truth"], row["decoder_on_shadow"], row["decoder_on_client"])
     )
-    names = ("shadow", "client")
-    right = {f"words_{n}": words_right([truth], [one]) for n, one in zip(names, read, strict=True)}
-    return right | {f"bleu_{n}": bleu([truth], [one]) for n, one in zip(names, read, strict=True)}
+    found = {}
+    for whose, one in zip(("shadow", "client"), read, strict=True):
+        found[f"words_{whose}"] = words_right([truth], [one])
+        found[f"bleu_{whose}"] = bleu([truth], [one])
+    return found
 
 
 def _paper_words(row: Mapping[str, str]) -> str:
-    scores = _paper_scores(row)
+    scores = paper_scores(row)
     words, runs = (
         " and ".join(f"{scores[f'{name}_{whose}']:.2f}" for whose in ("shadow", "client"))
         for name in ("words", "bleu")

@@ -1,10 +1,11 @@
 """`semsim-studio reproduce everything`: every attack against every defence, as one map.
 
-A row a cell, and how metrics rank the cells beside simulated people.
+A row is a cell of the map; over cells metrics are ranked beside simulated people.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,12 +15,11 @@ import torch
 
 from semsim.attacks import ATTACKS
 from semsim.attacks.as_text import read_attack
-from semsim.base.cli.terminal import rows_of, say
+from semsim.base.cli.terminal import rows_of
 from semsim.base.errors import SettingsError, StopRequestedError
 from semsim.base.jobs.orders import changed
 from semsim.base.progress import one_step
-from semsim.base.registry import Plugin, build, read_plugin, short_labels
-from semsim.base.sets.reader import ReconstructionSet
+from semsim.base.registry import Plugin, build, read_plugin
 from semsim.base.stats.correlation import weighted_spearman
 from semsim.base.stats.intervals import FEWEST
 from semsim.base.stats.resampling import interval as holding
@@ -32,27 +32,22 @@ from semsim.defences import DEFENCES
 from semsim.defences.as_text import parse, split_parts
 from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
 from semsim.metrics import MetricSpec
-from semsim.papers.engine import (
-    DECLARED,
+from semsim.papers.engine import DECLARED, of_preset, table, titled
+from semsim.papers.judged import (
+    Found,
     Judged,
+    JudgedScale,
     JudgedTable,
-    Machines,
-    Work,
+    Sets,
     agreement_table,
-    campaign_works,
     command_of,
-    first_failure,
-    is_here,
-    judge_plans,
-    of_preset,
-    write_tables,
 )
-from semsim.papers.simulated_votes import CONTROL, SAYS_NOTHING, TITLES, Voters
+from semsim.papers.simulated_votes import CONTROL, SAYS_NOTHING
 from semsim.reporting import writing
 from semsim.reporting.canvas import marked_as_simulated
 from semsim.reporting.export import write_picture
 from semsim.reporting.leak_map import leak_map
-from semsim.reporting.notation import interval, number
+from semsim.reporting.notation import NONE, interval, number
 from semsim.reporting.tables import Cells, Table, table_of
 from semsim.targets import NETWORKS
 from semsim.targets.each_image import check_trainable
@@ -70,169 +65,81 @@ class MapCell(NamedTuple):
     attack: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class MapScale:
-    """The axes of the map.
-
-    Attributes:
-        campaigns: One a network, whose name no other has, of all that is asked.
-        jury_epochs: Of simulated people, in tenths of the usual.
-        jury_data: What they learn, as text; "" for the training pictures of the targets.
-    """
-
-    name: str
-    campaigns: tuple[Campaign, ...]
-    jury_epochs: int
-    jury_data: str = ""
-
-    @property
-    def dataset(self) -> str:
-        """The data set of all campaigns."""
-        return self.campaigns[0].datasets[0]
-
-    @property
-    def jury(self) -> Plugin:
-        """Data set that simulated people learn."""
-        return read_plugin(DATASETS, self.jury_data or self.dataset)
-
-    def cells(self) -> Iterator[MapCell]:
-        """Every cell, by network, then attack, then strategy."""
-        for campaign in self.campaigns:
-            network = read_plugin(NETWORKS, campaign.architectures[0]).name
-            for attack in campaign.attacks:
-                for strategy in campaign.strategies:
-                    yield MapCell(network, strategy_label(strategy), read_attack(attack).name)
+def cells_of(campaign: Campaign) -> Iterator[tuple[MapCell, str, str]]:
+    """Yield the cells of a network, by attack, with the texts of attack and strategy."""
+    network = read_plugin(NETWORKS, campaign.architectures[0]).name
+    for attack in campaign.attacks:
+        for strategy in campaign.strategies:
+            cell = MapCell(network, strategy_label(strategy), read_attack(attack).name)
+            yield cell, attack, strategy
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
     """Attacks and strategies of a campaign that its network cannot have, with the reasons."""
 
-    network: str
+    campaign: Campaign
     attacks: Mapping[str, str]
     strategies: Mapping[str, str]
 
-    @classmethod
-    def of(cls, campaign: Campaign, images: LabelledImages) -> "Refused":
-        """Return what a network that has not learned refuses, by trial, for images as `images`."""
-        network = read_plugin(NETWORKS, campaign.architectures[0])
-        model = _untrained(network, images)
-        attacks = {text: why_not(read_attack(text), model, images) for text in campaign.attacks}
-        strategies = {text: _why_untrained(text, model) for text in campaign.strategies}
-        return cls(
-            network=network.name,
-            attacks={text: why for text, why in attacks.items() if why},
-            strategies={text: why for text, why in strategies.items() if why},
-        )
-
-    def cells(self, campaign: Campaign) -> dict[MapCell, str]:
+    def cells(self) -> dict[MapCell, str]:
         """The cells that cannot be; where both refuse, the strategy's reason."""
         return {
-            MapCell(self.network, strategy_label(strategy), read_attack(attack).name): why
-            for strategy in campaign.strategies
-            for attack in campaign.attacks
+            cell: why
+            for cell, attack, strategy in cells_of(self.campaign)
             if (why := self.strategies.get(strategy) or self.attacks.get(attack))
         }
 
-    def without(self, campaign: Campaign) -> Campaign:
-        """The campaign without them."""
-        return replace(
-            campaign,
-            attacks=tuple(text for text in campaign.attacks if text not in self.attacks),
-            strategies=tuple(one for one in campaign.strategies if one not in self.strategies),
-        )
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the campaign without them."""
+        attacks = tuple(one for one in self.campaign.attacks if one not in self.attacks)
+        strategies = tuple(one for one in self.campaign.strategies if one not in self.strategies)
+        return plan_of(replace(self.campaign, attacks=attacks, strategies=strategies))
 
     def lines(self) -> Iterator[str]:
         """Yield what is refused, a line a reason."""
+        network = read_plugin(NETWORKS, self.campaign.architectures[0]).name
         for kind in (self.attacks, self.strategies):
             for why in dict.fromkeys(kind.values()):
                 names = [text.partition(":")[0] for text, one in kind.items() if one == why]
-                yield f"{self.network} without {listed(names)}: {why}"
+                yield f"{network} without {listed(names)}: {why}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Worked:
-    """A scale worked out: a plan a campaign, of all cells but those that are refused."""
-
-    scale: MapScale
-    plans: tuple[Plan, ...]
-    refused: tuple[Refused, ...]
-
-    @property
-    def unfit(self) -> dict[MapCell, str]:
-        """Reasons of the cells that cannot be, by cell."""
-        pairs = zip(self.refused, self.scale.campaigns, strict=True)
-        return {key: why for one, asked in pairs for key, why in one.cells(asked).items()}
-
-    @property
-    def images(self) -> LabelledImages:
-        """The originals that are attacked."""
-        return self.plans[0].images[self.scale.dataset]
-
-
-def strategies() -> tuple[str, ...]:
-    """Every strategy that has a name, then each defence that is part of none of these."""
-    parts = [part for spec in NAMED_STRATEGIES.values() for part in split_parts(spec)]
-    used = {"composed", *(parse(part).name for part in parts)}
-    return (*NAMED_STRATEGIES, *(name for name in DEFENCES if name not in used))
-
-
-def scale_of(name: str) -> MapScale:
-    """The scale called smoke, small or paper; `SettingsError` for another name."""
-    told = of_preset(DECLARED["everything"], name)
-    networks, presets = told["networks"], told["attacks"]
-    attacks = [f"{one}:{presets.get(one, presets[''])}" for one in ATTACKS]
-    usual = changed(Campaign(name=name, strategies=strategies()), told["campaign"])
-    campaigns = tuple(
-        replace(
-            usual,
-            name=f"everything-{name}-{label}",
-            architectures=(network,),
-            attacks=tuple(attacks),
-        )
-        for network, label in zip(networks, short_labels(networks), strict=True)
-    )
-    jury_epochs, jury_data = told["jury_epochs"], told["jury_data"]
-    return MapScale(name=name, campaigns=campaigns, jury_epochs=jury_epochs, jury_data=jury_data)
-
-
-def work_out(scale: MapScale) -> Worked:
-    """Return the plans of a scale, without what does not go together.
+@cache
+def refused(campaign: Campaign) -> Refused:
+    """Return what the network of a campaign refuses, by trial on one that has not learned.
 
     Raises `DataError` where the pictures are not there.
     """
-    train = load(read_plugin(DATASETS, scale.dataset), "train")
-    refused = tuple(Refused.of(campaign, train) for campaign in scale.campaigns)
-    pairs = zip(refused, scale.campaigns, strict=True)
-    plans = tuple(plan_of(one.without(campaign)) for one, campaign in pairs)
-    return Worked(scale=scale, plans=plans, refused=refused)
+    images = load(read_plugin(DATASETS, campaign.datasets[0]), "train")
+    model, one = _untrained(read_plugin(NETWORKS, campaign.architectures[0]), images), [0]
+
+    def attacked(text: str) -> object:
+        return attack_images(model, images.pick(one), _PLAIN, read_attack(text), one, one_step)
+
+    def trained(text: str) -> None:
+        found = read_strategy(text)
+        check_trainable(model, build(DEFENCES, found.name, found.settings))
+
+    return Refused(
+        campaign=campaign,
+        attacks=_refusals(attacked, campaign.attacks),
+        strategies=_refusals(trained, campaign.strategies),
+    )
 
 
-def key_of(planned: PlannedSet) -> MapCell:
-    """Return the map cell of a set."""
-    network, _, strategy = planned.target.plan.label.partition("/")
-    return MapCell(network=network, strategy=strategy, attack=planned.attack.name)
-
-
-def why_not(attack: Plugin, model: TargetModel, images: LabelledImages) -> str:
-    """Return why an attack does not go with a network, "" where it does; its first step is tried.
-
-    Args:
-        images: At least one, (N, 3, H, W).
-    """
-    one = images.pick([0])
-    return _refusal(lambda: attack_images(model, one, _PLAIN, attack, [0], one_step))
-
-
-def _refusal(tried: Callable[[], object]) -> str:
-    """The reason that what is `tried` gives for being refused, "" where it begins."""
-    try:
-        tried()
-    except SettingsError as error:
-        return str(error)
-    except StopRequestedError:
-        pass
-    return ""
+def _refusals(tried: Callable[[str], object], texts: Sequence[str]) -> dict[str, str]:
+    """Return the reason of each text that is refused when it is `tried`; one begins, or is not."""
+    found = {}
+    for text in texts:
+        try:
+            tried(text)
+        except SettingsError as error:
+            found[text] = str(error)
+        except StopRequestedError:
+            pass
+    return found
 
 
 def _untrained(network: Plugin, images: LabelledImages) -> TargetModel:
@@ -248,47 +155,61 @@ def _untrained(network: Plugin, images: LabelledImages) -> TargetModel:
         ).eval()
 
 
-def _why_untrained(strategy: str, model: TargetModel) -> str:
-    found = read_strategy(strategy)
-    defence = build(DEFENCES, found.name, found.settings)
-    return _refusal(lambda: check_trainable(model, defence))
+def strategies() -> tuple[str, ...]:
+    """Every strategy that has a name, then each defence that is part of none of these."""
+    parts = [part for spec in NAMED_STRATEGIES.values() for part in split_parts(spec)]
+    used = {"composed", *(parse(part).name for part in parts)}
+    return (*NAMED_STRATEGIES, *(name for name in DEFENCES if name not in used))
 
 
-def works_of(preset: str, folder: Path) -> list[Work]:
-    """Return the trainings and attacks of all cells of a preset, below `folder`."""
-    return _works(scale_of(preset).campaigns, (), folder)
-
-
-def planned(preset: str, folder: Path) -> tuple[list[Work], str]:
-    """Return the trainings and attacks of a preset with what is done, and what cannot be.
-
-    Where the pictures are not here, it cannot be told which cells cannot be, and all are counted.
-    """
-    scale = scale_of(preset)
-    if is_here(scale.dataset):
-        worked = work_out(scale)
-        works = _works([one.campaign for one in worked.plans], worked.plans, folder)
-        return works, cells_text(worked)
-    told = (
-        f"Scale {scale.name}: {counted(len(list(scale.cells())), 'cell')}. {scale.dataset} is not "
-        "here; which cells cannot be is told once it is."
+def scale_of(name: str) -> JudgedScale:
+    """The scale called smoke, small or paper; `SettingsError` for another name."""
+    told = of_preset(DECLARED["everything"], name)
+    presets = told["attacks"]
+    usual = changed(Campaign(name=name, strategies=strategies()), told["campaign"])
+    usual = replace(
+        usual, attacks=tuple(f"{one}:{presets.get(one, presets[''])}" for one in ATTACKS)
     )
-    return works_of(preset, folder), told
+    networks = [(read_plugin(NETWORKS, text).name, text) for text in told["networks"]]
+    parts = tuple(
+        (label, replace(usual, name=f"everything-{name}-{label}", architectures=(text,)))
+        for label, text in networks
+    )
+    return JudgedScale(
+        name=name, parts=parts, jury_epochs=told["jury_epochs"], jury_data=told["jury_data"]
+    )
 
 
-def _works(campaigns: Sequence[Campaign], plans: Sequence[Plan], data: Path) -> list[Work]:
-    named = [(read_plugin(NETWORKS, one.architectures[0]).name, one) for one in campaigns]
-    return campaign_works(named, plans, data)
+def plans_of(scale: JudgedScale) -> dict[str, Plan]:
+    """Return the plan of each network, without what does not go together."""
+    return {campaign.name: refused(campaign).plan for _, campaign in scale.parts}
 
 
-def cells_text(worked: Worked) -> str:
-    """Return the number of cells and those that cannot be, a line a reason."""
-    cells = sum(len(plan.sets) for plan in worked.plans)
+def key_of(planned: PlannedSet) -> MapCell:
+    """Return the map cell of a set."""
+    network, _, strategy = planned.target.plan.label.partition("/")
+    return MapCell(network=network, strategy=strategy, attack=planned.attack.name)
+
+
+def cells_text(scale: JudgedScale, plans: Mapping[str, Plan]) -> str:
+    """Return the number of cells and those that cannot be, a line a reason.
+
+    Args:
+        plans: None where the pictures are not here, by which it cannot be told.
+    """
+    if not plans:
+        n = sum(len([*cells_of(one)]) for _, one in scale.parts)
+        return (
+            f"Scale {scale.name}: {counted(n, 'cell')}. {scale.dataset} is not here; which cells "
+            "cannot be is told once it is."
+        )
+    tried = [refused(one) for _, one in scale.parts]
+    n, images = sum(len(plan.sets) for plan in plans.values()), scale.parts[0][1].images
     return "\n".join(
         [
-            f"Scale {worked.scale.name}: {counted(cells, 'cell')} to compute, "
-            f"{len(worked.images)} originals each; {len(worked.unfit)} that cannot be.",
-            *(line for one in worked.refused for line in one.lines()),
+            f"Scale {scale.name}: {counted(n, 'cell')} to compute, {images} originals each; "
+            f"{sum(len(one.cells()) for one in tried)} that cannot be.",
+            *(line for one in tried for line in one.lines()),
         ]
     )
 
@@ -297,102 +218,45 @@ OK, FAILED, UNFIT = "ok", "failed", "cannot be"  # the status of a cell; "ok" ha
 DRAWS = 2000  # of attacks and targets
 _DPI = 150  # of a picture that a page shows whole
 _LEADS = ("metric", "title", "other", "other_title", "difference", "low", "high")
-_AGREEMENT = (
-    *("metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high"),
-    *("rho_images_low", "rho_images_high", "undefined"),
-)
 
 
-class Map(NamedTuple):
-    """The map of a scale.
-
-    Attributes:
-        cells: A row a cell and control: network, strategy, attack, status (`OK`, `FAILED`, `UNFIT`
-            or `CONTROL`), why, n_attacked, n_ok, target_accuracy, target_at_chance, target_epsilon,
-            simulated, people (the share of simulated votes that recognise it) and a column a
-            metric; NaN where there is none.
-        agreement: A row a metric, `_AGREEMENT`, over the cells that have a number.
-        specs: Of the metrics that have columns.
-        absent: Why others have none.
-    """
-
-    cells: pd.DataFrame
-    agreement: pd.DataFrame
-    specs: tuple[MetricSpec, ...]
-    absent: Mapping[str, str]
+def rows(scale: JudgedScale, sets: Sets, judged: Judged) -> Iterator[dict[str, Any]]:
+    """Yield a row a cell: its key, `status` and counts, the facts of its target, and means."""
+    for _, campaign in scale.parts:
+        tried = refused(campaign)
+        unfit, plan = tried.cells(), tried.plan
+        found = dict(zip(map(key_of, plan.sets), sets[campaign.name], strict=True))
+        for key, _, _ in cells_of(campaign):
+            if key not in found:
+                status = {"status": UNFIT, "why": unfit[key], "simulated": True}
+                yield {**key._asdict(), **status}
+                continue
+            own, target = judged.facts([found[key]]), found[key].run["target"]
+            names = ("accuracy", "at_chance", "epsilon")
+            known = {f"target_{name}": target.get(name) for name in names}
+            yield {**key._asdict(), "status": OK if own["n_ok"] else FAILED, **known, **own}
 
 
-def write_map(preset: str, folder: Path, machines: Machines) -> tuple[pd.DataFrame, str]:
-    """Compute a preset and write its map below `folder`; the cells, and what map.md says."""
-    worked = work_out(scale_of(preset))
-    for line in (line for one in worked.refused for line in one.lines()):
-        say(line)
-    scale, unfit = worked.scale, worked.unfit
-    plans = {one.campaign.name: one for one in worked.plans}
-    learned = read_plugin(DATASETS, scale.dataset), scale.jury
-    voters = Voters(*learned, scale.jury_epochs, worked.images)
-    made, judged = judge_plans("everything", "map", plans, voters, folder, machines)
-    found = {
-        key_of(planned): one
-        for name, plan in plans.items()
-        for planned, one in zip(plan.sets, made[name], strict=True)
-    }
-    rows = [
-        _cell(key, found[key], judged) if key in found else _row(key, UNFIT, unfit[key])
-        for key in scale.cells()
-    ]
-    controls = (MapCell(network="", strategy="", attack=title) for title in TITLES.values())
-    rows += [{**_row(one, CONTROL), **judged.control(one.attack)} for one in controls]
-    names = ["people", *(spec.name for spec in judged.specs)]
-    cells = pd.DataFrame(rows).reindex(columns=[*_COLUMNS, *names])
-    cells = cells.astype(dict.fromkeys(names, float))
-    agreement = judged.agreement(_AGREEMENT)
-    drawn = marked_as_simulated(leak_map(cells, agreement, judged.specs, len(worked.images)))
+def text(found: Found, folder: Path) -> list[str]:
+    """Return the parts of map.md, and draw the map into the folder."""
+    images = int(found.rows["n_attacked"].max())
+    drawn = marked_as_simulated(leak_map(found.rows, found.agreement, found.specs, images))
     for ending in ("png", "svg"):
         write_picture(drawn, folder / f"map.{ending}", "--out", dpi=_DPI)
-    shown = Map(cells, agreement, judged.specs, judged.absent)
-    text = list(map(writing.markdown, tables(shown)))
-    frames = {"map": cells, "agreement": agreement}
-    return cells, write_tables("map", frames, text, judged.absent, folder)
+    return list(map(writing.markdown, tables(found)))
 
 
-_COLUMNS = (
-    *("network", "strategy", "attack", "status", "why", "n_attacked", "n_ok"),
-    *("target_accuracy", "target_at_chance", "target_epsilon", "simulated"),
-)
-
-
-def _row(key: MapCell, status: str, why: str = "") -> dict[str, Any]:
-    return {**key._asdict(), "status": status, "why": why, "simulated": True}
-
-
-def _cell(key: MapCell, found: ReconstructionSet, judged: Judged) -> dict[str, Any]:
-    target, ok = found.run["target"], len(found.pairs)
-    why = first_failure([found])
-    facts = {
-        "n_attacked": len(found.manifest),
-        "n_ok": ok,
-        "target_accuracy": target.get("accuracy"),
-        "target_at_chance": target.get("at_chance"),
-        "target_epsilon": target.get("epsilon"),
-    }
-    if not ok:
-        return {**_row(key, FAILED, why), **facts}
-    return {**_row(key, OK, why), **facts, **judged.of([found.model]).means()}
-
-
-def tables(found: Map) -> list[Table]:
+def tables(found: Found) -> list[Table]:
     """The map as tables to read: of people, of every metric, of agreement, and of what has none."""
-    networks = [name for name in dict.fromkeys(found.cells["network"]) if name]
-    shown = [
-        ("people", "Recognised by simulated people"),
-        *((s.name, s.title) for s in found.specs),
-    ]
+    networks = [name for name in dict.fromkeys(found.rows["network"]) if name]
+    shown = {"people": "Recognised by simulated people", **{s.name: s.title for s in found.specs}}
     maps = [
-        _grid(found.cells, network, name, title) for name, title in shown for network in networks
+        _grid(found.rows, network, name, title)
+        for name, title in shown.items()
+        for network in networks
     ]
-    apart = differences_table(differences(found.cells, found.specs))
-    return [*maps, _controls(found, shown), _rho(found.agreement), apart, _reasons(found.cells)]
+    apart = differences_table(differences(found.rows, found.specs))
+    return [*maps, _controls(found, shown), _rho(found.agreement), apart, _reasons(found.rows)]
 
 
 def _grid(cells: pd.DataFrame, network: str, name: str, title: str) -> Table:
@@ -402,23 +266,15 @@ def _grid(cells: pd.DataFrame, network: str, name: str, title: str) -> Table:
     for attack in dict.fromkeys(own["attack"]):
         by = own[own["attack"] == attack].set_index("strategy")
         lines.append([attack, *(_text(by.loc[one], name) for one in strategies)])
-    return Table(
-        name=f"{name}-{network}",
-        title=f"{title}, {network}",
-        caption=(
-            f"Attacks by rows, strategies by columns. {SAYS_NOTHING} "
-            "In brackets: pictures that came back, where not all did. ×: none did; –: the two do "
-            "not go together. °: the target guesses."
-        ),
-        frame=own[["strategy", "attack", name]],
-        cells=pd.DataFrame(lines, columns=["attack", *strategies]),
-    )
+    told = titled("everything", "grid", title=title, network=network, marks=SAYS_NOTHING)
+    frame = own[["strategy", "attack", name]]
+    return table({**told, "name": f"{name}-{network}"}, frame, ["attack", *strategies], lines)
 
 
 def _target(cells: pd.DataFrame) -> str:
     told = cells.dropna(subset=["target_accuracy"])
     if told.empty:
-        return "–"
+        return NONE
     one = told.iloc[0]
     promised = one["target_epsilon"]
     epsilon = "" if pd.isna(promised) else f", ε = {promised:.3g}"
@@ -427,62 +283,38 @@ def _target(cells: pd.DataFrame) -> str:
 
 def _text(row: Mapping[Any, Any] | pd.Series, name: str) -> str:
     if row["status"] != OK:
-        return "×" if row["status"] == FAILED else "–"
+        return "×" if row["status"] == FAILED else NONE
     value = f"{row[name]:.0%}" if name == "people" else number(row[name], 2)
     whole = row["n_ok"] == row["n_attacked"]
     return value if whole else f"{value} ({row['n_ok']:.0f} of {row['n_attacked']:.0f})"
 
 
-def _controls(found: Map, shown: Sequence[tuple[str, str]]) -> Table:
-    own = found.cells[found.cells["status"] == CONTROL].assign(status=OK)
-    lines = [[row["attack"], *(_text(row, name) for name, _ in shown)] for row in rows_of(own)]
-    return Table(
-        name="controls",
-        title="Pictures that no attack made",
-        caption=f"The same originals, judged alike. {SAYS_NOTHING}",
-        frame=own,
-        cells=pd.DataFrame(lines, columns=["picture", *(title for _, title in shown)]),
-    )
+def _controls(found: Found, shown: Mapping[str, str]) -> Table:
+    own = found.rows[found.rows["status"] == CONTROL].assign(status=OK)
+    lines = [[row["attack"], *(_text(row, name) for name in shown)] for row in rows_of(own)]
+    told = titled("everything", "controls", marks=SAYS_NOTHING)
+    return table(told, own, ["picture", *shown.values()], lines)
 
 
 def _rho(agreement: pd.DataFrame) -> Table:
-    return agreement_table(
-        agreement,
-        "cells",
-        {
-            "ρ": "rho",
-            "95 % over cells": ("rho_bw_low", "rho_bw_high"),
-            "range over originals": ("rho_images_low", "rho_images_high"),
-        },
-        name="agreement",
-        title="Does a metric rank the cells as simulated people do?",
-        caption=(
-            "Spearman's ρ over cells with pictures, by the share of votes, positive agrees. The "
-            "interval takes cells for a sample, though they share originals and targets; the range "
-            f"holds 95 % of resamples of originals. {SAYS_NOTHING}"
-        ),
-    )
+    columns: Mapping[str, str | tuple[str, str]] = {
+        "ρ": "rho",
+        "95 % over cells": ("rho_bw_low", "rho_bw_high"),
+        "range over originals": ("rho_images_low", "rho_images_high"),
+    }
+    told = titled("everything", "agreement", marks=SAYS_NOTHING)
+    return agreement_table(agreement, "cells", columns, told)
 
 
 def _reasons(cells: pd.DataFrame) -> Table:
-    told = cells[cells["why"] != ""]
-    lines = [
-        [
-            *(network, ", ".join(dict.fromkeys(part["attack"]))),
-            *(", ".join(dict.fromkeys(part["strategy"])), counted(len(part), "cell")),
-            *("some pictures did not come back" if status == OK else status, why),
-        ]
-        for (status, why, network), part in told.groupby(["status", "why", "network"], sort=False)
-    ]
-    return Table(
-        name="reasons",
-        title="Cells without a number, or with fewer pictures",
-        caption="A reason a line, as the attack or the strategy gave it.",
-        frame=told,
-        cells=pd.DataFrame(
-            lines, columns=["network", "attacks", "strategies", "how many", "what", "why"]
-        ),
-    )
+    told, lines = cells[cells["why"] != ""], []
+    for (status, why, network), part in told.groupby(["status", "why", "network"], sort=False):
+        names = (", ".join(dict.fromkeys(part[one])) for one in ("attack", "strategy"))
+        what = "some pictures did not come back" if status == OK else status
+        cell = counted(len(part), "cell")
+        lines.append([*map(str, (network, *names, cell, what, why))])
+    head = ["network", "attacks", "strategies", "how many", "what", "why"]
+    return table(titled("everything", "reasons"), told, head, lines)
 
 
 # As a two-way cluster bootstrap (Owen 2007, "The pigeonhole bootstrap").
@@ -495,7 +327,7 @@ def differences(
     its attacks and of its targets.
 
     Args:
-        cells: `Map.cells`; those with status "ok" count, where every metric has a number.
+        cells: `Found.rows`; those with status "ok" count, where every metric has a number.
         specs: the metrics to compare.
         draws: how often attacks and targets are drawn anew, each with replacement.
         seed: of the draws.
@@ -511,22 +343,21 @@ def differences(
     targets = own["network"] + "/" + own["strategy"]
     weights = _drawn(own["attack"], draws, seed) * _drawn(targets, draws, seed + 1)
     enough = min(own["attack"].nunique(), targets.nunique()) >= FEWEST
-    all_once = np.ones((1, len(own)))
+    samples = np.concatenate([np.ones((1, len(own))), weights])
     people = own["people"].to_numpy(float)
     found = {}
     for spec in specs:
         sign = 1 if spec.higher_means_more_leakage else -1
-        values = sign * own[spec.name].to_numpy(float)
-        found[spec.name] = weighted_spearman(people, values, np.concatenate([all_once, weights]))
+        found[spec.name] = weighted_spearman(people, sign * own[spec.name].to_numpy(float), samples)
     ranked = [spec for spec in specs if np.isfinite(found[spec.name][0])]
     ranked.sort(key=lambda spec: (spec.mark != "", -found[spec.name][0]))
-    rows = []
+    lines = []
     for other in ranked[1:] if ranked and not ranked[0].mark else ():
         best = ranked[0]
         apart = found[best.name] - found[other.name]
         ends = holding(apart[1:]) if enough else (np.nan, np.nan)
-        rows.append([best.name, best.title, other.name, other.title, apart[0], *ends])
-    return pd.DataFrame(rows, columns=_LEADS)
+        lines.append([best.name, best.title, other.name, other.title, apart[0], *ends])
+    return pd.DataFrame(lines, columns=_LEADS)
 
 
 def differences_table(found: pd.DataFrame) -> Table:
@@ -537,16 +368,8 @@ def differences_table(found: pd.DataFrame) -> Table:
         "by": lambda row: number(row["difference"], 2),
         "range": lambda row: interval(row["low"], row["high"]),
     }
-    return table_of(
-        *(found, cells),
-        name="differences",
-        title="Is the best metric ahead by more than chance?",
-        caption=(
-            "Difference of Spearman's ρ. The range holds 95 % of resamples of attacks and targets, "
-            f"from {FEWEST} of each on; where it holds 0, chance could do it. The best was picked "
-            f"by the same cells, which no range takes in. {SAYS_NOTHING}"
-        ),
-    )
+    told = titled("everything", "differences", fewest=FEWEST, marks=SAYS_NOTHING)
+    return table_of(found, cells, **told)
 
 
 def _drawn(units: pd.Series, draws: int, seed: int) -> np.ndarray:
@@ -566,9 +389,25 @@ reproduce_everything = command_of(
             "All that is registered, on trained targets; what does not go together, and what "
             "failed, stands there with the reason. What was computed before is not again."
         ),
-        works=works_of,
-        planned=planned,
-        made=write_map,
-        written=("map.md", "map.csv", "agreement.csv", "map.png", "map.svg"),
+        aim="map",
+        files=("map", "map", "agreement"),
+        facts=(
+            *("network", "strategy", "attack", "status", "why", "n_attacked", "n_ok"),
+            *("target_accuracy", "target_at_chance", "target_epsilon", "simulated"),
+        ),
+        ranks=(
+            *("metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high"),
+            *("rho_images_low", "rho_images_high", "undefined"),
+        ),
+        scale_of=scale_of,
+        plans_of=plans_of,
+        before=cells_text,
+        rows_of=rows,
+        control=lambda title: {
+            **MapCell(network="", strategy="", attack=title)._asdict(),
+            "status": CONTROL,
+        },
+        text=text,
+        drawn=("map.png", "map.svg"),
     )
 )

@@ -16,21 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import pandas as pd
 import typer
 
-from semsim.base.cli.terminal import (
-    DATA,
-    CheckpointsOption,
-    DataOption,
-    DeviceOption,
-    Json,
-    SchedulerOption,
-    TerminalBar,
-    WorkersOption,
-    rows_of,
-    say,
-    show_told,
-    text_table,
-    told_errors,
-)
+from semsim.base.cli import terminal
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.metric_spec import CONTROLS
 from semsim.base.progress import Report, silent
@@ -67,7 +53,7 @@ from semsim.learning.evaluation import (
 from semsim.learning.splits import HoldOut, divide
 from semsim.metrics import find_metric
 from semsim.metrics.scoring import pair_sets_of_labels, score_sets
-from semsim.papers.engine import CAMPAIGN_STEPS, PlanOption, WorkPlan, carried_out
+from semsim.papers import engine
 from semsim.papers.semsim_scales import (
     METRICS,
     PRINTED,
@@ -93,23 +79,17 @@ from semsim.reporting.bundle import write_figure
 from semsim.reporting.canvas import Drawn, marked_as_simulated
 from semsim.reporting.figures import figure
 from semsim.reporting.leak_map import study_figure
-from semsim.reporting.notation import interval, number
+from semsim.reporting.notation import NONE, interval, number, reason
 from semsim.weights import CHECKPOINTS
 
 # The paper's metrics by the names of ours.
 OURS = {"PSNR": "psnr", "MSE": "mse", "SSIM": "ssim", "LPIPS": "lpips-alex", "FID": "fid"}
-VARIANTS = (
-    "Beside the paper's cells stand: SSIM with a Gaussian window of 11 pixels, where its program "
-    "has a uniform one of 7 (ssim-uniform here); LPIPS with AlexNet on pictures as they are, where "
-    "it takes AlexNet for some and SqueezeNet for others, resized to 256 in [0, 1]; FID without "
-    "its resize to 64."
-)
 _SIMULATED = "Simulated votes: these numbers say nothing about people."
 _ENDS = {  # columns of an analysis, and ours
     **{"rho_bw_low": "rho_low", "rho_bw_high": "rho_high"},
     **{"tau_score_low": "tau_low", "tau_score_high": "tau_high"},
 }
-_FIGURE_3, _FIGURE_5, _FIGURE_6 = "figure3", "figure5", "figure6"
+_RANKED = {"psnr": "figure5", "semsim": "figure6"}
 _FIGURE_9B = "Caltech-101"  # which judges the second panel of Figure 9
 
 
@@ -154,27 +134,26 @@ def results(
     said = [table_text(number, table) for number in (1, 2) if (table["table"] == number).any()]
     said += [learned_text(learned)] if learned else []
     said += blind_spots(studies, juries)
-    first = scale.parts[0].name
-    drawn = _figures(analyses[first]) if first in analyses else {}
-    said += [figures_text(analyses[first], _data(scale.parts[0]))] if first in analyses else []
-    lines: list[str] = []
-    rows, varied = rows_of(table), dict[str, Any]()
+    rows, pictures, varied = terminal.rows_of(table), list[dict[str, Any]](), dict[str, Any]()
+    drawn: dict[str, Drawn] = {}
+    if (first := analyses.get(scale.parts[0].name)) is not None:
+        drawn, pictures = _figures(first), picture_rows(first)
+        said.append(figures_text(pictures, _data(scale.parts[0]), first.evidence.simulated))
     for panel in _panels(scale):
         try:
             found = judging.varied(panel)
         except DataError as error:
-            lines.append(f"Figure {panel.figure} is not made: {error}")
+            said.append(f"Figure {panel.figure} is not made: {error}")
             continue
         drawn[f"figure{panel.figure}"] = _of_study(panel, found)
-        lines.append(_study_text(panel, found, juries[panel.judged_by.name]))
-        varied[panel.figure] = rows_of(study_frame(found["rows"]), figure=panel.figure)
+        said.append(_study_text(panel, found, juries[panel.judged_by.name]))
+        varied[panel.figure] = terminal.rows_of(study_frame(found["rows"]), figure=panel.figure)
         rows += varied[panel.figure]
-    pictures = picture_rows(analyses[first]) if first in analyses else []
     told = {"learned": learned, "pictures": pictures, "studies": varied}
     write_json(folder / "results.json", told)
     for name, one in drawn.items():
         write_figure(one, folder / "figures" / name)
-    return SemsimResults("\n\n".join([*said, *lines]), rows, len(drawn))
+    return SemsimResults("\n\n".join(said), rows, len(drawn))
 
 
 class _Panel(NamedTuple):
@@ -209,19 +188,8 @@ def blind_spots(studies: Mapping[str, Material], juries: Mapping[str, Jury | Non
     lines = []
     for name, jury in juries.items():
         seen = studies[name].labels["recognisable"].astype("boolean").fillna(False)
-        if jury is None or not len(seen):
-            continue
-        if jury.blind:
-            lines.append(
-                f"{name}: the programs that voted recognise nothing, so that what they say of "
-                "reconstructions says nothing. Let them learn longer: --jury-epochs."
-            )
-        elif not seen.any():
-            lines.append(
-                f"{name}: the programs that voted recognise originals and not one reconstruction; "
-                "no metric can be ranked and no SemSim learns here. Take a larger --preset, whose "
-                "attacks get more back."
-            )
+        if jury is not None and len(seen) and (jury.blind or not seen.any()):
+            lines.append(engine.caption("semsim", "blind" if jury.blind else "unseen", name=name))
     return lines
 
 
@@ -304,15 +272,12 @@ def _joined(studies: Sequence[Material]) -> Material:
 
 def _figures(analysis: Analysis) -> dict[str, Drawn]:
     """Figures 3, 5 and 6 of the first data set."""
-    drawn = {f"{_FIGURE_3}-matrix": figure(analysis, "matrix")}
+    drawn = {"figure3-matrix": figure(analysis, "matrix")}
     for spec in analysis.specs:
-        own = spec.name.startswith("semsim:")
-        title = "semsim" if own else spec.name
-        drawn[f"{_FIGURE_3}-{title}"] = figure(analysis, "scatter", spec.name)
-        if spec.name == "psnr":
-            drawn[_FIGURE_5] = figure(analysis, "ranked", spec.name)
-        if own:
-            drawn[_FIGURE_6] = figure(analysis, "ranked", spec.name)
+        title = "semsim" if spec.name.startswith("semsim:") else spec.name
+        drawn[f"figure3-{title}"] = figure(analysis, "scatter", spec.name)
+        if title in _RANKED:
+            drawn[_RANKED[title]] = figure(analysis, "ranked", spec.name)
     return drawn
 
 
@@ -325,12 +290,12 @@ def _of_study(panel: _Panel, found: Mapping[str, Any]) -> Drawn:
 
 def _study_text(panel: _Panel, found: Mapping[str, Any], jury: Jury | None) -> str:
     kind, frame = STUDIES[panel.what], study_frame(found["rows"])
-    rows = [[v if isinstance(v, str) else number(v, 3) for v in row] for row in frame.to_numpy()]
-    judged = f"Judged by what stands in for {panel.judged_by.row}."
-    head = [f"Figure {panel.figure}. {kind.title}. {judged} The paper: {SAID[panel.what]}"]
+    asked = {"figure": panel.figure, "title": kind.title, "judged_by": panel.judged_by.row}
+    head = [engine.caption("semsim", "study", **asked, said=SAID[panel.what])]
     head += ["Simulated votes: this says nothing about people."] if found["simulated"] else []
     head += [f"There {jury.words}"] if jury is not None else []
-    table = text_table([kind.axis, *frame.columns[1:]], rows)
+    rows = [[v if isinstance(v, str) else number(v, 3) for v in row] for row in frame.to_numpy()]
+    table = terminal.text_table([kind.axis, *frame.columns[1:]], rows)
     return "\n".join([*head, table, *failures(found["rows"])])
 
 
@@ -370,23 +335,19 @@ def cells(
     (above 0 agrees), paper_rho, paper_tau, simulated, why, of what is missing, and jury_originals,
     jury_grey, jury_mean of `jury`, who voted.
     """
-    shares = jury or Jury(*[float("nan")] * 3)
+    shares = jury or Jury(*[math.nan] * 3)
+    facts = {"table": table, "row": row, "data": data}
+    voted = {f"jury_{name}": share for name, share in shares._asdict().items()}
+    voted["simulated"] = analysis is not None and analysis.evidence.simulated
     lines = []
     for place, metric in enumerate(METRICS):
-        lines.append(
-            {
-                **{"table": table, "row": row, "data": data, "metric": metric},
-                **_found(metric, analysis),
-                **{f"paper_{one}": PRINTED[table, row, one][place] for one in ("rho", "tau")},
-                "simulated": analysis is not None and analysis.evidence.simulated,
-                **{f"jury_{name}": share for name, share in shares._asdict().items()},
-            }
-        )
+        paper = {f"paper_{one}": PRINTED[table, row, one][place] for one in ("rho", "tau")}
+        lines.append({**facts, "metric": metric, **_found(metric, analysis), **paper, **voted})
     return pd.DataFrame(lines)
 
 
 def _found(metric: str, analysis: Analysis | None) -> dict[str, Any]:
-    nothing = {"models": 0, **dict.fromkeys(("rho", "tau", *_ENDS.values()), float("nan"))}
+    nothing = {"models": 0, **dict.fromkeys(("rho", "tau", *_ENDS.values()), math.nan)}
     if analysis is None:
         return {**nothing, "why": "not run"}
     table = analysis.agreement
@@ -396,13 +357,9 @@ def _found(metric: str, analysis: Analysis | None) -> dict[str, Any]:
         learned = "no SemSim could be trained" if metric == "SemSim" else "not scored"
         return {**nothing, "why": learned}
     one = rows.iloc[0]
-    why = one["undefined"] if isinstance(one["undefined"], str) else ""
+    sizes = {"models": int(one["n"]), "rho": one["abs_rho"], "tau": one["abs_tau"]}
     ends = {ours: one[theirs] for theirs, ours in _ENDS.items()}
-    return {
-        **{"models": int(one["n"]), "rho": one["abs_rho"], "tau": one["abs_tau"]},
-        **ends,
-        "why": why,
-    }
+    return {**sizes, **ends, "why": reason(one["undefined"]) or ""}
 
 
 def table_text(number: int, table: pd.DataFrame) -> str:
@@ -415,21 +372,24 @@ def table_text(number: int, table: pd.DataFrame) -> str:
     voted: list[str] = []
     gaps: list[str] = []
     for (row, data), part in own.groupby(["row", "data"], sort=False):
-        for sign, column in (("|ρ|", "rho"), ("|τ|", "tau")):
+        facts = [str(row), str(data), str(part["models"].max())]
+        for sign, column in (("ρ", "rho"), ("τ", "tau")):
             found = zip(part[column], part[f"paper_{column}"], strict=True)
             texts = [f"{'–' if a != a else f'{a:.4f}'} ({b:.4f})" for a, b in found]
-            lines.append([str(row), str(data), str(part["models"].max()), sign, *texts])
             ends = zip(part[f"{column}_low"], part[f"{column}_high"], strict=True)
-            lines.append(["", "", "", f"{sign[1]}, 95 %", *(interval(*both) for both in ends)])
-        one = part.iloc[0]
-        jury = Jury(*(float(one[f"jury_{name}"]) for name in Jury._fields))
-        voted += [] if pd.isna(jury.originals) else [f"{row}: {jury.words}"]
+            lines.append([*facts, f"|{sign}|", *texts])
+            lines.append(["", "", "", f"{sign}, 95 %", *(interval(*both) for both in ends)])
+        jury = Jury(*(float(part[f"jury_{name}"].iloc[0]) for name in Jury._fields))
+        voted += [] if math.isnan(jury.originals) else [f"{row}: {jury.words}"]
         missing = part[part["why"] != ""].groupby("why")["metric"].agg(", ".join)
         gaps += [f"{row}: {metrics}: {why}." for why, metrics in missing.items()]
     said = [_SIMULATED] if own["simulated"].any() else []
-    head = f"Table {number}. Agreement with people over models; in brackets the paper's, of 14."
-    header = ["paper's row", "here", "models", "", *METRICS]
-    return "\n".join([head, *said, text_table(header, lines), VARIANTS, *voted, *gaps])
+    shown = terminal.text_table(["paper's row", "here", "models", "", *METRICS], lines)
+    head, variants = (
+        engine.caption("semsim", "agreement", number=number),
+        engine.caption("semsim", "variants"),
+    )
+    return "\n".join([head, *said, shown, variants, *voted, *gaps])
 
 
 def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -460,36 +420,31 @@ def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
     head = "SemSim beside its controls, on the data set that it has not seen."
     marks = [_SIMULATED] if any(row.get("held_out", {}).get("simulated") for row in rows) else []
     header = ["not seen", "network", "|ρ|", "|τ|", auc_words(scope)]
-    table = [text_table(header, lines), *scale_notes(rows)] if lines else []
+    table = [terminal.text_table(header, lines), *scale_notes(rows)] if lines else []
     return "\n".join([head, *marks, *table, *judged_words(rows), *said])
 
 
-def figures_text(analysis: Analysis, data: str) -> str:
+_PICTURES: engine.Columns = {
+    "metric": lambda row: row["title"],
+    "ρ with people": lambda row: number(row["rho"], 2),
+    "with metrics, from": lambda row: number(row["least"], 2),
+    "to": lambda row: number(row["most"], 2),
+    "ordered": lambda row: number(row["ordered"].get("auc", math.nan), 2),
+    "95 %": lambda row: interval(row["ordered"].get("low"), row["ordered"].get("high")),
+    "originals": lambda row: str(row["ordered"].get("n_groups", NONE)),
+}
+
+
+def figures_text(rows: Sequence[Mapping[str, Any]], data: str, simulated: bool) -> str:
     """Return Figures 3, 5 and 6 as numbers of every metric; Figures 5 and 6 of single pictures.
 
     Args:
+        rows: Of `picture_rows`.
         data: What stands in for the paper's first data set.
     """
-    lines: list[list[str]] = []
-    for row in picture_rows(analysis):
-        order = ["–"] * 3
-        if own := row["ordered"]:
-            order = [number(own["auc"], 2), interval(own["low"], own["high"])]
-            order.append(str(own["n_groups"]))
-        ends = (row["rho"], row["least"], row["most"])
-        lines.append([row["title"], *(number(one, 2) for one in ends), *order])
-    simulated = [_SIMULATED] if analysis.evidence.simulated else []
-    header = ["metric", "ρ with people", "with metrics, from", "to", "ordered", "95 %", "originals"]
-    return "\n".join(
-        [
-            f"Figures 3, 5 and 6 in numbers, on {data}. Ordered: how often, of two reconstructions "
-            "of one original, the one that people recognise stands before the one that they do "
-            "not; a guesser's is 0.50. Originals: those that have both.",
-            *simulated,
-            text_table(header, lines),
-            f"The paper: {SAID['pictures']}",
-        ]
-    )
+    marks = [_SIMULATED] if simulated else []
+    head, said = engine.caption("semsim", "pictures", data=data), f"The paper: {SAID['pictures']}"
+    return "\n".join([head, *marks, engine.text_of(_PICTURES, rows), said])
 
 
 def picture_rows(analysis: Analysis) -> list[dict[str, Any]]:
@@ -518,25 +473,20 @@ def study_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     found: list[dict[str, Any]] = []
     scope = scope_of(*judged_of(rows))
     for row in rows:
-        if "why" in row:
-            found.append({"value": str(row["value"])})
-            continue
-        judged = row["held_out"]
-        named = {one["metric"]: one for one in judged["metrics"]}
-        own = semsim_row(judged)
-        others = {
-            f"{metric} |τ|": _size(named[name]["tau"])
-            for metric, name in OURS.items()
-            if name in named
-        }
-        mine = {"SemSim |ρ|": _size(own["rho"]), "SemSim |τ|": _size(own["tau"])}
-        mine[f"SemSim {auc_words(scope)}"] = _size(auc_of(judged, "semsim", scope))
-        found.append({"value": str(row["value"]), **mine, **others})
+        line: dict[str, Any] = {"value": str(row["value"])}
+        if "why" not in row:
+            judged = row["held_out"]
+            named, own = {one["metric"]: one for one in judged["metrics"]}, semsim_row(judged)
+            line |= {"SemSim |ρ|": _size(own["rho"]), "SemSim |τ|": _size(own["tau"])}
+            line[f"SemSim {auc_words(scope)}"] = _size(auc_of(judged, "semsim", scope))
+            others = {metric: name for metric, name in OURS.items() if name in named}
+            line |= {f"{one} |τ|": _size(named[name]["tau"]) for one, name in others.items()}
+        found.append(line)
     return pd.DataFrame(found).groupby("value", sort=False).mean().reset_index()
 
 
 def _size(value: float | None) -> float:
-    return float("nan") if value is None else abs(value)
+    return math.nan if value is None else abs(value)
 
 
 SIMULATED = "simulated"
@@ -575,37 +525,34 @@ def reproduce_semsim(
             "--mixed-precision", help="bfloat16 in trainings and attacks, for a GPU; checked."
         ),
     ] = False,
-    plan: PlanOption = False,
-    workers: WorkersOption = 0,
-    scheduler: SchedulerOption = "",
-    device: DeviceOption = "auto",
-    data_dir: DataOption = DATA,
-    checkpoints: CheckpointsOption = CHECKPOINTS,
+    plan: engine.PlanOption = False,
+    workers: terminal.WorkersOption = 0,
+    scheduler: terminal.SchedulerOption = "",
+    device: terminal.DeviceOption = "auto",
+    data_dir: terminal.DataOption = terminal.DATA,
+    checkpoints: terminal.CheckpointsOption = CHECKPOINTS,
     out: Annotated[Path, typer.Option(help="Folder for studies, tables and figures.")] = (
-        DATA / "reproduce/semsim"
+        terminal.DATA / "reproduce/semsim"
     ),
-    as_json: Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Reconstructions of 14 targets on each data set, studies of them, and what votes on them say.
 
     Without --votes it ends with studies for people; with them it prints Tables 1 and 2 beside the
     paper's cells and writes Figures 3, 5, 6, 7 and 9. What was computed before is not again.
     """
-    with told_errors():
+    with terminal.told_errors():
         asked, given = scale_of(preset, images), list(votes or ())
         asked = in_mixed_precision(asked) if mixed_precision else asked
         folder, planned = out / asked.name, plan_rows(asked)
-        (say if as_json else typer.echo)(plan_text(asked))
+        (terminal.say if as_json else typer.echo)(plan_text(asked))
         if plan:
+
+            def below(lower: str) -> list[engine.Work]:
+                return works_of(scale_of(lower), data_dir, known=False)
+
             works = works_of(asked, data_dir)
-            WorkPlan(
-                name="semsim",
-                note=CAMPAIGN_STEPS,
-                works=works,
-                preset=preset,
-                below=lambda lower: works_of(scale_of(lower), data_dir, known=False),
-                rows=planned,
-            ).show(as_json)
+            engine.show_plan("semsim", works, as_json, preset, below, rows=planned)
             return
         check_votes(given, jury_epochs)
         folder.mkdir(parents=True, exist_ok=True)
@@ -616,21 +563,24 @@ def reproduce_semsim(
             again += ["--images", str(images)] if images else []
             again += ["--mixed-precision"] if mixed_precision else []
             said = next_steps(asked, studies, folder, data_dir, again)
-            show_told(planned, said, as_json)
+            terminal.show_told(planned, said, as_json)
             return
         if given == [SIMULATED]:
             longer = replace(asked, jury_epochs=jury_epochs or asked.jury_epochs)
-            given = [str(one) for one in dry_run(longer, sets, folder, workers)]
+            given = [
+                str(simulated_part(part, longer, sets[part.name], folder, workers))
+                for part in longer.parts
+            ]
         place = Workplace(
             checkpoints=checkpoints.resolve(),
             scores=(data_dir / "scores").resolve(),
             device=device,
             metrics=tuple(OURS.values()),
         )
-        with TerminalBar("Judging") as bar:
+        with terminal.TerminalBar("Judging") as bar:
             found = results(asked, material_of([Path(one) for one in given]), place, folder, bar)
-        show_told(found.rows, found.text, as_json)
-        say(f"Wrote {folder / 'tables.csv'} and {found.n_figures} figures.")
+        terminal.show_told(found.rows, found.text, as_json)
+        terminal.say(f"Wrote {folder / 'tables.csv'} and {found.n_figures} figures.")
 
 
 def check_votes(given: Sequence[str], jury_epochs: int = 0) -> None:
@@ -673,10 +623,10 @@ def reconstructions(
     Raises `DataError` where some images could not be attacked, or data sets are not there.
     """
     plans = {part.name: plan_of(part.campaign) for part in scale.parts if not part.vertical}
-    made = carried_out(plans, data, workers=workers, scheduler=scheduler, device=device)
+    made = engine.carried_out(plans, data, workers=workers, scheduler=scheduler, device=device)
     for part in scale.parts:
         if part.vertical:
-            with TerminalBar(part.name) as bar:
+            with terminal.TerminalBar(part.name) as bar:
                 made[part.name] = vertical_sets(
                     part.vertical, data, bar, workers=workers or cores(), scheduler=scheduler
                 )
@@ -690,7 +640,7 @@ def with_pictures(sets: Sequence[Path], name: str) -> list[Path]:
     """
     found = {one: not read_set(one).pairs.empty for one in sets}
     for one in (folder.name for folder, there in found.items() if not there):
-        say(f"{name}: the attack on {one} failed on every image; it is in no study.")
+        terminal.say(f"{name}: the attack on {one} failed on every image; it is in no study.")
     if not any(found.values()):
         raise DataError(f"Every attack of {name} failed, so there is nothing to ask people about.")
     return [one for one, there in found.items() if there]
@@ -705,9 +655,8 @@ def write_studies(
     """
     made = []
     for part in scale.parts:
-        settings: dict[str, Any] = {"name": part.name, "task": part.task}
-        settings["votes_per_item"] = VOTES_PER_IMAGE
-        settings |= {**_ASKED[part.task], "repeat_rate": 0.0}
+        settings: dict[str, Any] = {"name": part.name, "task": part.task, **_ASKED[part.task]}
+        settings |= {"votes_per_item": VOTES_PER_IMAGE, "repeat_rate": 0.0}
         lines = [f"{name}: {json.dumps(value)}" for name, value in settings.items()]
         lines += ["sets:", *(f"  - {json.dumps(str(one.resolve()))}" for one in sets[part.name])]
         made.append(folder / f"{part.name}.yaml")
@@ -746,16 +695,10 @@ def next_steps(
     )
 
 
-def dry_run(
-    scale: StudiesScale, sets: Mapping[str, Sequence[Path]], folder: Path, workers: int
-) -> list[Path]:
-    """Votes and labels of every part by programs, as tables below `folder`; those of the votes."""
-    return [_simulated(part, scale, sets[part.name], folder, workers) for part in scale.parts]
-
-
-def _simulated(
+def simulated_part(
     part: Part, scale: StudiesScale, sets: Sequence[Path], folder: Path, workers: int
 ) -> Path:
+    """Return the votes of programs on a part, a table below `folder`; its labels lie beside it."""
     (text,) = part.campaign.datasets
     dataset, learned = (
         read_plugin(DATASETS, one) for one in (text, scale.jury_data.get(text, text))

@@ -5,22 +5,31 @@ code, and said to be. A campaign a study, and SemSim's training; its parts are l
 and counted with what of them is done.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical
-from semsim.base.cli.terminal import text_table
 from semsim.base.jobs.orders import changed
 from semsim.base.registry import build
-from semsim.base.storage.places import toml_of
 from semsim.campaign.plan import DEMO_GRID, Campaign
 from semsim.campaign.vertical import VerticalRun, vertical_folder, vertical_memory
 from semsim.learning import PRESETS, TrainSettings
-from semsim.papers.engine import DECLARED, Work, campaign_works, of_preset, plans_here
+from semsim.papers.engine import (
+    DECLARED,
+    Columns,
+    Work,
+    campaign_works,
+    column,
+    of_preset,
+    plans_here,
+    text_of,
+)
+from semsim.papers.engine import (
+    PRINTED as _PRINTED,
+)
 from semsim.targets.train_settings import TrainSettings as TargetTraining
 from semsim.targets.train_settings import read_training
 
@@ -47,73 +56,26 @@ class DataSet(NamedTuple):
     pixels: int
     images: int
     task: str
-    architectures: tuple[str, str]
+    architectures: Sequence[str]
     epochs: int
     batch_size: int
 
+    @property
+    def campaign(self) -> dict[str, Any]:
+        """What differs between campaigns on the data sets."""
+        train = {"epochs": self.epochs, "batch_size": self.batch_size}
+        return {"architectures": self.architectures, "images": self.images, "train": train}
 
-_NAMED, _PAIRED = "recognition", "pair"
-_SMALL, _LARGE = ("resnet20-4", "densenet40"), ("resnet50", "resnet152")
-_TINY = ("resnet20-4", "convnet8")
-DATA_SETS: tuple[DataSet, ...] = (
-    DataSet("CIFAR-100", "cifar100", 100, 32, 600, _NAMED, _TINY, 200, 64),
-    DataSet("Caltech-101", "caltech101", 101, 64, 700, _NAMED, _SMALL, 100, 64),
-    DataSet("Imagenette", "imagenette", 10, 112, 100, _NAMED, _LARGE, 100, 8),
-    DataSet("CelebA", "celeba", 476, 64, 100, _PAIRED, _SMALL, 100, 64),
-    DataSet("Stanford Dogs", "stanford-dogs", 120, 64, 100, _PAIRED, _LARGE, 100, 16),
-)
-LR, LOSS_SCALE = 0.1, 0.5  # Appendix C; the code halves the loss
 
+DATA_SETS = tuple(DataSet(*one) for one in _PRINTED["semsim"]["data_sets"])
 # Table 3, column by column: its words, what we train, and what the authors' code trains instead.
-STRATEGIES: tuple[tuple[str, str, str], ...] = (
-    ("vanilla", "none", "none"),
-    ("RandomResizedCrop & RandomHorizontalFlip", "resized-crop-flip", "crop-flip"),
-    ("TranslateX & Invert & TranslateY", "3-1-7", "3-1-7-code"),
-    ("TranslateY & Autocontrast & Autocontrast", "43-18-18", "43-18-18-code"),
-    ("[7], Gao et al. 2021", "hybrid", "hybrid-code"),
-    ("Gaussian (10⁻³)", "noise", "noise-code"),
-    ("Pruning (70 %)", "pruning", "pruning-code"),
-)
-
-
-class PaperAttack(NamedTuple):
-    """One of the four attacks.
-
-    Attributes:
-        text: As in `semsim.attacks`.
-        source: Of its settings.
-    """
-
-    title: str
-    text: str
-    source: str
-
-
-# The first attacks every data set, the others CIFAR-100. The paper states no setting of any.
-MAIN_ATTACK = PaperAttack(
-    "InvGrad", "invgrad:code", "the SemSim authors' code: 8000 steps, TV 1e-4"
-)
-OTHER_ATTACKS: tuple[PaperAttack, ...] = (
-    PaperAttack(
-        "DLG", "dlg:paper", "DLG's own paper: 1200 calls of L-BFGS, image and label together"
-    ),
-    PaperAttack("CAFE", "cafe:paper", "CAFE's code: 20,000 steps; vertical federated learning"),
-    PaperAttack(
-        "GradAttack", "gradattack:paper", "GradAttack's examples: 10,000 steps, label known"
-    ),
-)
-
-
-_PRINTED = toml_of("semsim.papers", "printed.toml")["semsim"]
+STRATEGIES = tuple(map(tuple, _PRINTED["semsim"]["strategies"]))
 # |ρ| and |τ| of each of `METRICS` over 14 targets, by table, row and sign. Table 2 is on CIFAR-100.
 PRINTED: Mapping[tuple[int, str, str], tuple[float, ...]] = {
-    (table, row, sign): tuple(cells) for table, row, sign, *cells in _PRINTED["printed"]
+    (table, row, sign): tuple(cells) for table, row, sign, *cells in _PRINTED["semsim"]["printed"]
 }
 # What the text says of figures whose points it does not print.
-SAID: Mapping[str, str] = _PRINTED["said"]
-
-
-_OURS = tuple(ours for _, ours, _ in STRATEGIES)
+SAID: Mapping[str, str] = _PRINTED["semsim"]["said"]
 VERTICAL = "CAFE"
 _GIGABYTE = 1e9
 # Vertical federated learning has networks of its own: two widths of one, where the paper is silent.
@@ -172,8 +134,7 @@ class StudiesScale:
     def absent(self) -> tuple[str, ...]:
         """Rows of the paper's tables that no part stands in for."""
         there = {part.row for part in self.parts}
-        rows = (*(one.title for one in DATA_SETS), *(one.title for one in OTHER_ATTACKS))
-        return tuple(row for row in rows if row not in there)
+        return tuple(dict.fromkeys(row for _, row, _ in PRINTED if row not in there))
 
 
 def scale_of(name: str, images: Path | None = None) -> StudiesScale:
@@ -185,14 +146,79 @@ def scale_of(name: str, images: Path | None = None) -> StudiesScale:
     Raises:
         SettingsError: For another name.
     """
-    scale = of_preset(_SCALES, name)()
-    if images is None:
-        return scale
-    first = scale.parts[0].campaign.datasets
-    parts = (
-        _with_folder(one, images) if one.campaign.datasets == first else one for one in scale.parts
+    told = of_preset(DECLARED["semsim"], name)
+    data = told.get("data") or {
+        one.title: [one.dataset, one.task, one.pixels, one.campaign] for one in DATA_SETS
+    }
+    usual = replace(DEMO_GRID, strategies=tuple(ours for _, ours, _ in STRATEGIES))
+    usual, first = changed(usual, told["campaign"]), next(iter(data))
+    parts = []
+    for table, row, source, attack in (
+        *((1, row, row, usual.attacks[0]) for row in data),
+        *((2, row, first, text) for row, text in told["attacks"].items()),
+    ):
+        text, task, pixels, *own = data[source]
+        called = f"semsim-{name}-{row.lower().replace(' ', '-')}"
+        campaign = changed(usual, own[0] if own else {})
+        campaign = replace(campaign, name=called, datasets=(text,), attacks=(attack,))
+        part = Part(table=table, row=row, task=task, campaign=campaign, pixels=pixels)
+        parts.append(_vertical(part, *told["cafe"]) if row == VERTICAL else part)
+    return StudiesScale(
+        name=name,
+        parts=tuple(parts if images is None else _on_folder(parts, images)),
+        semsim=replace(PRESETS[told["trained"]], **told.get("semsim", {})),
+        jury_epochs=told["jury_epochs"],
+        figures=tuple((what, tuple(values)) for what, values in told["figures"].items()),
+        jury_data=told.get("jury_data", {}),
     )
-    return replace(scale, parts=tuple(parts))
+
+
+def _vertical(part: Part, train: str, batch: int) -> Part:
+    """CAFE on as many vertical targets as others have."""
+    asked = part.campaign
+    runs = tuple(
+        VerticalRun(
+            name=part.name,
+            dataset=asked.datasets[0],
+            attack=asked.attacks[0],
+            images=asked.images,
+            batch=batch,
+            strategy=strategy,
+            train=train,
+            width=width,
+            hidden=hidden,
+        )
+        for width, hidden in _QUARTERED
+        for strategy in asked.strategies
+    )
+    networks = tuple(f"quartered:width={width},hidden={hidden}" for width, hidden in _QUARTERED)
+    return replace(part, campaign=replace(asked, architectures=networks), vertical=runs)
+
+
+def _on_folder(parts: Sequence[Part], images: Path) -> list[Part]:
+    """The same, those on the first data set on class folders."""
+    first = parts[0].campaign.datasets
+    text = f"folder:root={images.resolve()},size={parts[0].pixels}"
+    return [
+        _renamed(one, "folder", {"datasets": (text,)}, {"dataset": text})
+        if one.campaign.datasets == first
+        else one
+        for one in parts
+    ]
+
+
+def _renamed(part: Part, end: str, own: Mapping[str, Any], runs: Mapping[str, Any]) -> Part:
+    """The same under another name, with changes of its campaign and of its vertical runs."""
+    name = f"{part.name}-{end}"
+    return replace(
+        part,
+        campaign=replace(part.campaign, name=name, **own),
+        vertical=tuple(replace(run, name=name, **runs) for run in part.vertical),
+    )
+
+
+_MIXED = "mixed_precision=true"
+_CAN_BE_MIXED = ("invgrad", "gradattack")
 
 
 def in_mixed_precision(scale: StudiesScale) -> StudiesScale:
@@ -201,138 +227,16 @@ def in_mixed_precision(scale: StudiesScale) -> StudiesScale:
     Each checks what that changes: see `semsim.targets.mixed_precision` and
     `semsim.attacks.descent.first_order`.
     """
-    return replace(scale, parts=tuple(_mixed(part) for part in scale.parts))
-
-
-_MIXED = "mixed_precision=true"
-_CAN_BE_MIXED = ("invgrad", "gradattack")
-
-
-def _mixed(part: Part) -> Part:
-    own, name = part.campaign, f"{part.name}-mixed"
-    attacks = tuple(
-        f"{one},{_MIXED}" if one.partition(":")[0] in _CAN_BE_MIXED else one for one in own.attacks
-    )
-    train = replace(own.train, mixed_precision=True)
-    return replace(
-        part,
-        campaign=replace(own, name=name, attacks=attacks, train=train),
-        vertical=tuple(
-            replace(run, name=name, train=f"{run.train},{_MIXED}") for run in part.vertical
-        ),
-    )
-
-
-def _paper() -> StudiesScale:
-    main = [_paper_part(one, MAIN_ATTACK.text, 1, one.title) for one in DATA_SETS]
-    others = [
-        _paper_part(DATA_SETS[0], one.text, 2, one.title)
-        for one in OTHER_ATTACKS
-        if one.title != VERTICAL
-    ]
-    first = main[0].campaign.train
-    learning = (
-        f"epochs={first.epochs},batch_size={first.batch_size},lr={LR},loss_scale={LOSS_SCALE}"
-    )
-    cafe = next(one.text for one in OTHER_ATTACKS if one.title == VERTICAL)
-    parts = (*main, others[0], _vertical(main[0], cafe, learning, batch=40), *others[1:])
-    return StudiesScale(
-        name="paper",
-        parts=parts,
-        semsim=PRESETS["paper"],
-        jury_epochs=10,
-        figures=(("budget", (50, 100, 200, 300, 400)), ("backbone", ()), ("loss", ()), _MARGINS),
-    )
-
-
-_MARGINS: tuple[str, tuple[object, ...]] = ("margin", (0.1, 0.5, 1.0, 2.0, 5.0))
-
-
-def _paper_part(one: DataSet, attack: str, table: int, row: str) -> Part:
-    train = TargetTraining(
-        epochs=one.epochs, batch_size=one.batch_size, lr=LR, loss_scale=LOSS_SCALE
-    )
-    campaign = Campaign(
-        name=f"semsim-paper-{_slug(row)}",
-        datasets=(one.dataset,),
-        architectures=one.architectures,
-        strategies=_OURS,
-        attacks=(attack,),
-        images=one.images,
-        train=train,
-    )
-    return Part(table=table, row=row, task=one.task, campaign=campaign, pixels=one.pixels)
-
-
-def _built_in(name: str) -> StudiesScale:
-    """A scale on built-in data: a part a data set, one an attack on the first, and CAFE."""
-    told = DECLARED["semsim"][name]
-    usual = changed(replace(DEMO_GRID, strategies=_OURS), told["campaign"])
-    first = next(iter(told["data"]))
-    asked = [
-        *((1, row, row, usual.attacks) for row in told["data"]),
-        *((2, row, first, (text,)) for row, text in told["attacks"].items()),
-    ]
     parts = []
-    for table, row, source, attacks in asked:
-        text, task, pixels = told["data"][source]
-        called = f"semsim-{name}-{_slug(row)}"
-        own = replace(usual, name=called, datasets=(text,), attacks=attacks)
-        parts.append(Part(table=table, row=row, task=task, campaign=own, pixels=pixels))
-    return StudiesScale(
-        name=name,
-        parts=(*parts, _vertical(parts[0], *told["cafe"])),
-        semsim=replace(PRESETS["small"], **told.get("semsim", {})),
-        jury_epochs=told["jury_epochs"],
-        figures=tuple((what, tuple(values)) for what, values in told["figures"].items()),
-        jury_data=told["jury_data"],
-    )
-
-
-_SCALES: dict[str, Callable[[], StudiesScale]] = {
-    "smoke": partial(_built_in, "smoke"),
-    "small": partial(_built_in, "small"),
-    "paper": _paper,
-}
-
-
-def _vertical(like: Part, attack: str, train: str, batch: int) -> Part:
-    """CAFE on as many vertical targets as `like` has, on its data set and images."""
-    name = f"{like.name.removesuffix(_slug(like.row))}{_slug(VERTICAL)}"
-    (dataset,) = like.campaign.datasets
-    runs = tuple(
-        VerticalRun(
-            name=name,
-            dataset=dataset,
-            attack=attack,
-            images=like.campaign.images,
-            batch=batch,
-            strategy=strategy,
-            train=train,
-            width=width,
-            hidden=hidden,
+    for part in scale.parts:
+        attacks = tuple(
+            f"{one},{_MIXED}" if one.partition(":")[0] in _CAN_BE_MIXED else one
+            for one in part.campaign.attacks
         )
-        for width, hidden in _QUARTERED
-        for strategy in like.campaign.strategies
-    )
-    networks = tuple(f"quartered:width={width},hidden={hidden}" for width, hidden in _QUARTERED)
-    campaign = replace(like.campaign, name=name, architectures=networks, attacks=(attack,))
-    return replace(like, table=2, row=VERTICAL, campaign=campaign, vertical=runs)
-
-
-def _with_folder(part: Part, images: Path) -> Part:
-    """The same on a folder of class folders."""
-    text = f"folder:root={images.resolve()},size={part.pixels}"
-    name = f"{part.campaign.name}-folder"
-    return replace(
-        part,
-        campaign=replace(part.campaign, datasets=(text,), name=name),
-        vertical=tuple(replace(run, dataset=text, name=name) for run in part.vertical),
-    )
-
-
-def _slug(title: str) -> str:
-    return title.lower().replace(" ", "-")
+        train = replace(part.campaign.train, mixed_precision=True)
+        runs = {"train": f"{part.vertical[0].train},{_MIXED}"} if part.vertical else {}
+        parts.append(_renamed(part, "mixed", {"attacks": attacks, "train": train}, runs))
+    return replace(scale, parts=tuple(parts))
 
 
 def plan_rows(scale: StudiesScale) -> list[dict[str, Any]]:
@@ -348,23 +252,26 @@ def plan_rows(scale: StudiesScale) -> list[dict[str, Any]]:
     return rows
 
 
+_PLANNED: Columns = {
+    "table: row": lambda row: f"{row['table']}: {row['row']}",
+    "data": column("data"),
+    "people are asked": column("task"),
+    "attack": column("attack"),
+    "targets": column("targets"),
+    "images": column("images", ","),
+    "votes": column("votes", ","),
+}
+
+
 def plan_text(scale: StudiesScale) -> str:
     """Return what is computed at a scale, a line a study, and what of the paper is not."""
-    rows = [
-        [
-            *(f"{row['table']}: {row['row']}", row["data"], row["task"], row["attack"]),
-            *(str(row["targets"]), f"{row['images']:,}", f"{row['votes']:,}"),
-        ]
-        for row in plan_rows(scale)
-    ]
-    head = ["table: row", "data", "people are asked", "attack", "targets", "images", "votes"]
     distinct = {
         (part.campaign.datasets, network, strategy)
         for part in scale.parts
         for network in part.campaign.architectures
         for strategy in part.campaign.strategies
     }
-    lines = [f"Scale {scale.name}: {len(distinct)} targets.", text_table(head, rows)]
+    lines = [f"Scale {scale.name}: {len(distinct)} targets.", text_of(_PLANNED, plan_rows(scale))]
     if scale.absent:
         lines.append(f"Not run at this scale: {', '.join(scale.absent)}.")
     memory = [
@@ -397,13 +304,8 @@ def _vertical_works(part: Part, data: Path) -> Sequence[Work]:
     epochs = sum(read_training(run.train, TargetTraining(), "--seed").epochs for run in runs)
     (dataset,) = part.campaign.datasets
     pictures = part.campaign.images
+    cells, done, what = len(runs) * pictures, there * pictures, f"attack {runs[0].attack}"
     return (
-        Work(part=dataset, what="train quartered", cells=len(runs), done=there, steps=epochs),
-        Work(
-            part=part.row,
-            what=f"attack {runs[0].attack}",
-            cells=len(runs) * pictures,
-            done=there * pictures,
-            steps=steps * pictures,
-        ),
+        Work(dataset, "train quartered", len(runs), there, epochs),
+        Work(part.row, what, cells, done, steps * pictures),
     )

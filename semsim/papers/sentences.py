@@ -17,6 +17,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
@@ -270,10 +271,13 @@ class Translator:
             size: Places of both.
         """
         width, last = self.width, self.layers - 1
-        turns = [(kind, n == last) for kind in (Encoding, Decoding) for n in range(self.layers)]
+        turns = [(decodes, n == last) for decodes in (False, True) for n in range(self.layers)]
         return [
             Unit(inputs=channels, make=lambda words: Embedding(words, classes, size, width)),
-            *[_layer(kind, self, size[0], final) for kind, final in turns],
+            *[
+                Unit(inputs=width, make=partial(Layer, of=self, split=size[0], decodes=d, final=f))
+                for d, f in turns
+            ],
             Unit(inputs=width, make=lambda found: nn.Conv1d(found, classes, 1)),
         ]
 
@@ -304,51 +308,30 @@ class Embedding(nn.Module):
         return (self.scale * vectors + self.places).transpose(1, 2)
 
 
-class Encoding(nn.Module):
-    """A layer of the encoder; it leaves the translation as it is.
+class Layer(nn.Module):
+    """A layer of the encoder, which leaves the translation as it is, or of the decoder.
 
     Attributes:
-        final: The last such layer.
+        decodes: Of the decoder, which sees of the translation what is there before each place.
+        final: The last of its kind; of the decoder it gives the translation's places only.
     """
 
-    def __init__(self, width: int, heads: int, drop: float, split: int, final: bool) -> None:
+    def __init__(self, width: int, of: Translator, split: int, decodes: bool, final: bool) -> None:
         super().__init__()
-        self.layer = nn.TransformerEncoderLayer(
-            width, heads, 4 * width, drop, batch_first=True, norm_first=True
-        )
+        kind = nn.TransformerDecoderLayer if decodes else nn.TransformerEncoderLayer
+        self.layer = kind(*(width, of.heads, 4 * width, of.drop), batch_first=True, norm_first=True)
         self.norm = nn.LayerNorm(width) if final else nn.Identity()
-        self.split = split
+        self.split, self.decodes, self.final = split, decodes, final
 
     def forward(self, features: Tensor) -> Tensor:
-        """(N, width, S + T) to the same shape."""
-        rows = features.transpose(1, 2)
-        source = self.norm(self.layer(rows[:, : self.split]))
-        return torch.cat([source, rows[:, self.split :]], dim=1).transpose(1, 2)
-
-
-class Decoding(nn.Module):
-    """A layer of the decoder, which sees of the translation what is there before each place.
-
-    Attributes:
-        final: The last such layer, which gives the translation's places only.
-    """
-
-    def __init__(self, width: int, heads: int, drop: float, split: int, final: bool) -> None:
-        super().__init__()
-        self.layer = nn.TransformerDecoderLayer(
-            width, heads, 4 * width, drop, batch_first=True, norm_first=True
-        )
-        self.norm = nn.LayerNorm(width) if final else nn.Identity()
-        self.split, self.final = split, final
-
-    def forward(self, features: Tensor) -> Tensor:
-        """(N, width, S + T) to the same shape, or to (N, width, T) of the last."""
+        """(N, width, S + T) to the same shape, or to (N, width, T) of the decoder's last."""
         rows = features.transpose(1, 2)
         source, target = rows[:, : self.split], rows[:, self.split :]
+        if not self.decodes:
+            return torch.cat([self.norm(self.layer(source)), target], dim=1).transpose(1, 2)
         later = torch.ones(target.shape[1], target.shape[1], device=rows.device).triu(1).bool()
         target = self.norm(self.layer(target, source, tgt_mask=later))
-        kept = target if self.final else torch.cat([source, target], dim=1)
-        return kept.transpose(1, 2)
+        return (target if self.final else torch.cat([source, target], dim=1)).transpose(1, 2)
 
 
 def waves(places: int, width: int) -> Tensor:
@@ -396,13 +379,6 @@ def translate(network: Callable[[Tensor], Tensor], source: Tensor, places: int) 
         target[:, place] = likeliest.masked_fill(over, PAD)
         over = over | (target[:, place] == END)
     return target
-
-
-def _layer(
-    kind: type[Encoding] | type[Decoding], network: Translator, split: int, final: bool
-) -> Unit:
-    heads, drop = network.heads, network.drop
-    return Unit(inputs=network.width, make=lambda width: kind(width, heads, drop, split, final))
 
 
 def _rows(sentences: Sequence[Sequence[int]]) -> Tensor:

@@ -89,11 +89,8 @@ def jury_of(votes: pd.DataFrame | None) -> Jury | None:
     shares = votes.assign(something=something).groupby("kind")[["recognised", "something"]].mean()
     if not {ORIGINAL, GREY, MEAN} <= set(shares.index):
         return None
-    return Jury(
-        originals=float(shares["recognised"][ORIGINAL]),
-        grey=float(shares["something"][GREY]),
-        mean=float(shares["something"][MEAN]),
-    )
+    of = (("recognised", ORIGINAL), ("something", GREY), ("something", MEAN))
+    return Jury(*(float(shares[column][kind]) for column, kind in of))
 
 
 class Voters(NamedTuple):
@@ -142,11 +139,8 @@ def write_controls(images: LabelledImages, train: LabelledImages, folder: Path) 
     originals = [to_uint8(one) for one in images.images]
     made = {}
     for kind, shown in pictures.items():
-        title = TITLES[kind]
-        results = [
-            AttackResult(picture=to_uint8(one), attacked=original)
-            for one, original in zip(shown, originals, strict=True)
-        ]
+        title, pairs = TITLES[kind], zip(map(to_uint8, shown), originals, strict=True)
+        results = [AttackResult(picture=one, attacked=original) for one, original in pairs]
         run = {"name": title, "model": title, "attack": CONTROL, "dataset": images.dataset}
         made[kind] = write_set(folder / title.replace(" ", "-"), run, set_images(images, results))
     return made
@@ -167,21 +161,19 @@ def simulated_votes(
         jury: Of `data_set_jury`, of the data set of all `sets`.
         controls: Sets that no attack made, by the kind of votes that they get; they have no labels.
     """
-    jurors = kept_jury(jury)
-    votes, labels = [], []
+    jurors, votes, labels = kept_jury(jury), [], []
     for one in pair_sets_of_folders(sets):
         own = _votes_on(one, task, jurors)
-        votes.append(own)
+        votes.append(own.assign(kind="reconstruction"))
         labels.append(_labels_of(one, own, len(jurors)))
-    shown = [one.assign(kind="reconstruction") for one in votes]
     for kind, folder in controls.items():
         (one,) = pair_sets_of_folders([folder])
-        shown.append(_votes_on(one, task, jurors).assign(kind=kind))
+        votes.append(_votes_on(one, task, jurors).assign(kind=kind))
     told: dict[str, Any] = {"study": study, "simulated": True, "votes_per_item": len(jurors)}
     marks = {**told, "task": task, "status": "counted", "headline": "majority"}
     return Material(
         labels=pd.concat(labels, ignore_index=True).assign(**told),
-        votes=pd.concat(shown, ignore_index=True).assign(**marks),
+        votes=pd.concat(votes, ignore_index=True).assign(**marks),
     )
 
 

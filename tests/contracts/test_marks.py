@@ -19,7 +19,8 @@ from semsim.learning.baselines import difference_rows
 from semsim.learning.evaluation import metric_rows
 from semsim.metrics import METRICS, find_metric
 from semsim.papers import everything
-from semsim.papers.everything import Map, differences
+from semsim.papers.everything import differences
+from semsim.papers.judged import Found
 from semsim.reporting.answer import answer_of
 from semsim.reporting.leak_map import leak_map
 from semsim.reporting.methods import Origin
@@ -83,7 +84,7 @@ def test_every_table_and_sentence_of_a_comparison_says_it(simulated):
 def test_the_map_says_it_in_tables_and_heat_map_and_is_led_by_another():
     cells, specs = cells_of_the_map()
     agreement = pd.read_csv(ROOT / "docs/map-agreement.csv")
-    text = "\n".join(map(markdown, everything.tables(Map(cells, agreement, specs, {}))))
+    text = "\n".join(map(markdown, everything.tables(Found(cells, agreement, specs, {}))))
     assert marked(text)
     assert unmarked(text) == []
     cells[["network", "strategy"]] = cells[["network", "strategy"]].fillna("")

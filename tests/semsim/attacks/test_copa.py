@@ -12,7 +12,7 @@ from semsim.attacks.linear.recursion import invert
 from semsim.attacks.linear.rgap import RGap
 from semsim.base.progress import silent
 from semsim.datasets.symbols import Symbols
-from semsim.papers.copa_rows import attempt, cnn3_model
+from semsim.papers.copa import attempt, cnn3_model
 
 
 def error(found, image):

@@ -17,7 +17,7 @@ from semsim.attacks.linear.outcome import Inversion, denoised, reconstruction
 from semsim.attacks.linear.recursion import invert, known_end, minimum_norm
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import silent
-from semsim.papers.copa_rows import METHODS, cnn3_model, linear_rows
+from semsim.papers.copa import METHODS, cnn3_model, linear_rows
 from semsim.systems.audit.security_index import CNN3 as LAYERS
 from semsim.systems.audit.security_index import security_index
 from semsim.targets.model import TargetModel

@@ -6,7 +6,7 @@ from made_linear import CLOSED, FIRST_OPEN, SECOND_OPEN, leak, net, picture
 from torch import nn
 
 from semsim.attacks.linear.rgap import RGap
-from semsim.papers.copa_rows import attempt, cnn3_model
+from semsim.papers.copa import attempt, cnn3_model
 
 
 def error(found, image):

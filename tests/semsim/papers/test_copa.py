@@ -15,6 +15,7 @@ from semsim.base.errors import SettingsError
 from semsim.cli.reproduce import app
 from semsim.papers import REPRODUCTIONS
 from semsim.papers.copa import (
+    METHODS,
     TABLE_1,
     TABLE_2,
     Networks,
@@ -28,7 +29,6 @@ from semsim.papers.copa import (
     varied,
     works_of,
 )
-from semsim.papers.copa_rows import METHODS
 from semsim.types import LabelledImages
 from tests.made_campaign import one_thread_cluster
 

@@ -32,8 +32,7 @@ def typed(*words: str):
 
 @pytest.mark.parametrize("name", SCALES)
 def test_every_row_can_be_asked_for_and_is_attacked_by_invgrad(name):
-    scale = scale_of(name)
-    asked = [scale.campaign(row) for row in scale.rows]
+    asked = [campaign for _, campaign in scale_of(name).parts]
     for one in asked:
         check(one)
     assert {read_attack(one.attacks[0]).name for one in asked} == {"invgrad"}
@@ -48,17 +47,17 @@ def test_every_row_can_be_asked_for_and_is_attacked_by_invgrad(name):
 
 
 def test_small_has_the_steps_and_the_batch_that_were_asked_for():
-    shares = [row.share for row in scale_of("small").rows]
+    asked = [campaign for _, campaign in scale_of("small").parts]
+    shares = [one.shares[0] for one in asked]
     for steps in (1, 4, 8):
         assert any(f"steps={steps},batch=8" in share for share in shares)
-    noise = [row.strategy for row in scale_of("small").rows if "dp-sgd" in row.strategy]
+    noise = [one for one in asked if "dp-sgd" in one.strategies[0]]
     assert len(noise) >= 4
 
 
 @pytest.mark.parametrize("name", SCALES)
 def test_the_network_with_batch_norm_differs_in_that_alone(name):
-    scale = scale_of(name)
-    texts = dict.fromkeys(scale.campaign(row).architectures[0] for row in scale.rows)
+    texts = dict.fromkeys(one.architectures[0] for _, one in scale_of(name).parts)
     plain, normal = (read_plugin(TARGETS, text) for text in texts)
     bodies = [
         build(TARGETS, one.name, one.settings).build(3, (32, 32))[0] for one in (plain, normal)
@@ -72,10 +71,11 @@ def test_rows_share_targets_and_no_two_sets_have_one_name():
     scale = scale_of("smoke")
     plans = plans_of(scale)
     names = [one.model for plan in plans.values() for one in plan.sets]
-    assert len(names) == len(set(names)) == len(scale.rows) * len(scale.trainings)
+    trainings = scale.parts[0][1].trainings
+    assert len(names) == len(set(names)) == len(scale.parts) * len(trainings)
     keys = {one.key for plan in plans.values() for one in plan.targets}
     assert len(keys) == 4  # plain, with batch norm, clipped, noised
-    assert set_name(scale.rows[0], "until=0.3") == "Gradient of one picture, until=0.3"
+    assert set_name(scale.parts[0][0], "until=0.3") == "Gradient of one picture, until=0.3"
 
 
 @pytest.mark.parametrize(("right", "enough"), [(9, True), (8, False)])
@@ -114,11 +114,11 @@ def test_every_row_stands_beside_the_controls(made):
     folder, done, _ = made
     scale = scale_of("smoke")
     table = pd.read_csv(folder / "rows.csv")
-    assert len(json.loads(done.stdout)) == len(table) == len(scale.rows) + 3
+    assert len(json.loads(done.stdout)) == len(table) == len(scale.parts) + 3
     assert table["simulated"].all()
     ours, controls = (table[(table["row"] == "control") == known] for known in (False, True))
-    assert ours["row"].tolist() == [row.name for row in scale.rows]
-    assert (ours["n_ok"] == scale.images).all()
+    assert ours["title"].tolist() == [title for title, _ in scale.parts]
+    assert (ours["n_ok"] == scale.parts[0][1].images).all()
     guesses = ["people", "people_grey", "people_mean"]
     assert ours[[*METRICS, *guesses]].notna().all(axis=None)
     same = controls.set_index("title").loc["the original itself", ["psnr", "psnr-registered"]]
@@ -151,14 +151,14 @@ def test_agreement_has_a_number_or_a_reason_within_rows_and_over_them(made):
     folder, _, _ = made
     scale = scale_of("smoke")
     within, over = (pd.read_csv(folder / f"{name}.csv") for name in ("within", "over"))
-    assert set(within["row"]) == {row.name for row in scale.rows}
+    assert set(within["row_title"]) == {title for title, _ in scale.parts}
     for table in (within, over):
         assert set(METRICS) <= set(table["metric"])
         assert (table["rho"].notna() | table["undefined"].notna()).all()
         assert (table["rho"].notna() == table["tau"].notna()).all()
         assert table["simulated"].all()
-    assert (within["n"] == scale.images).all()
-    assert (over["n"] == len(scale.rows)).all()  # sets, the controls are none of them
+    assert (within["n"] == scale.parts[0][1].images).all()
+    assert (over["n"] == len(scale.parts)).all()  # sets, the controls are none of them
 
 
 def test_the_tables_say_whose_votes_and_how_blunt(made):

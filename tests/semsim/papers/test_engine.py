@@ -17,7 +17,8 @@ from semsim.cli.reproduce import app
 from semsim.datasets.symbols import GLYPHS
 from semsim.metrics import find_metric
 from semsim.papers import REPRODUCTIONS
-from semsim.papers.engine import Judged, Work, WorkPlan
+from semsim.papers.engine import Work, plan_text
+from semsim.papers.judged import Judged
 from semsim.papers.pbpfl import loaded
 from semsim.papers.simulated_votes import CONTROL
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
@@ -112,11 +113,10 @@ def test_steps_are_told_apart_by_trainings_and_attacks():
         ]
 
     def said_of(own, below, preset):
-        told = {"name": "copa", "note": "A step is a step.", "preset": preset}
-        return WorkPlan(**told, works=own, below=lambda lower: below).text
+        return plan_text("copa", own, preset, lambda lower: below)
 
     said = said_of(works(30, 48_000), works(20, 1_000), "paper")
-    assert "1,002 cells, 1 of them done. A step is a step." in said
+    assert "1,002 cells, 1 of them done. A cell is a picture that COPA" in said
     assert "paper takes 1.5 times the steps of its trainings and 48 times the steps of its" in said
     assert "Against" not in said_of(works(1, 1), works(1, 1), "smoke")
 

@@ -21,7 +21,7 @@ from semsim.defences import DEFENCES
 from semsim.defences.strategies import NAMED_STRATEGIES
 from semsim.images import read_image
 from semsim.papers import everything
-from semsim.papers.everything import MapCell, scale_of, strategies, work_out
+from semsim.papers.everything import MapCell, cells_of, plans_of, refused, scale_of, strategies
 from semsim.papers.simulated_votes import write_controls
 from semsim.types import LabelledImages
 
@@ -32,7 +32,7 @@ def typed(*words: str):
 
 def test_all_that_is_registered_is_asked_for():
     for name in ("small", "paper"):
-        asked = list(scale_of(name).cells())
+        asked = [cell for _, one in scale_of(name).parts for cell, _, _ in cells_of(one)]
         assert {key.attack for key in asked} == {*ATTACKS}
         assert {key.strategy for key in asked} >= {*NAMED_STRATEGIES, "resized-crop-flip"}
         assert asked[0].strategy == "none"
@@ -48,16 +48,20 @@ def test_a_defence_that_no_strategy_has_is_a_strategy_of_its_own(monkeypatch):
 
 
 def test_what_does_not_go_together_is_known_before_anything_is_computed():
-    worked = work_out(scale_of("smoke"))
-    first = worked.scale.campaigns[0]
-    assert {key.network for key in worked.unfit} == {"cnn-small"}
-    assert "cannot undo BatchNorm2d" in worked.unfit[MapCell("cnn-small", "none", "rgap")]
+    scale = scale_of("smoke")
+    campaigns = [one for _, one in scale.parts]
+    tried, plans = [refused(one) for one in campaigns], plans_of(scale)
+    unfit = {key: why for one in tried for key, why in one.cells().items()}
+    assert {key.network for key in unfit} == {"cnn-small"}
+    assert "cannot undo BatchNorm2d" in unfit[MapCell("cnn-small", "none", "rgap")]
     # Both refuse: the strategy's reason stands there, since without it there is no target.
-    assert "DP-SGD" in worked.unfit[MapCell("cnn-small", "dp-sgd", "copa")]
-    computed = [everything.key_of(one) for plan in worked.plans for one in plan.sets]
-    assert sorted([*computed, *worked.unfit]) == sorted(worked.scale.cells())
-    assert len(worked.plans[0].sets) == len(first.attacks) * len(first.strategies)
-    lines = [line for one in worked.refused for line in one.lines()]
+    assert "DP-SGD" in unfit[MapCell("cnn-small", "dp-sgd", "copa")]
+    computed = [everything.key_of(one) for plan in plans.values() for one in plan.sets]
+    every = [cell for one in campaigns for cell, _, _ in cells_of(one)]
+    assert sorted([*computed, *unfit]) == sorted(every)
+    first = campaigns[0]
+    assert len(plans[first.name].sets) == len(first.attacks) * len(first.strategies)
+    lines = [line for one in tried for line in one.lines()]
     assert lines[0].startswith("cnn-small without rgap, copa and copa-prior: Layer-wise")
     assert lines[1].startswith("cnn-small without dp-sgd: DP-SGD")
 

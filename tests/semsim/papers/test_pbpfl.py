@@ -177,9 +177,8 @@ def test_small_predicts_classes_and_numbers_of_images_with_the_papers_network():
     small = PRESETS["small"]
     assert small.image_network == "resnet20"
     assert load(small.valued).data.input_shape == (3, 8, 8)
-    assert {name: len(arms) for name, arms in small.leak.networks} == dict.fromkeys(
-        ("lenet", "mlp-3"), len(ARMS)
-    )
+    assert small.leak.networks == ("lenet", "mlp-3")
+    assert small.leak.arms == tuple(ARMS)
 
 
 def test_controls_are_what_can_be_said_without_looking_at_an_example():

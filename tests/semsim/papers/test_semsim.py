@@ -82,8 +82,8 @@ ROWS = {
     "CIFAR-100": "semsim-smoke-cifar-100",
     "CelebA": "semsim-smoke-celeba",
     "DLG": "semsim-smoke-dlg",
-    "GradAttack": "semsim-smoke-gradattack",
     "CAFE": "semsim-smoke-cafe",
+    "GradAttack": "semsim-smoke-gradattack",
 }
 # Every figure of the paper that a reproduction draws; Figure 3 once for each metric.
 VARIED = {"figure7A", "figure7B", "figure7C", "figure9"}  # a training a point

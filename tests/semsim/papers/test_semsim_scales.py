@@ -20,9 +20,7 @@ from semsim.defences.resized_crop_flip import ResizedCropFlip
 from semsim.defences.strategies import read_strategy
 from semsim.papers.semsim_scales import (
     DATA_SETS,
-    MAIN_ATTACK,
     METRICS,
-    OTHER_ATTACKS,
     PRINTED,
     STRATEGIES,
     VOTES_PER_IMAGE,
@@ -69,11 +67,12 @@ def test_every_strategy_and_attack_can_be_built():
         read_strategy(theirs)
     assert read_strategy(STRATEGIES[1][1]).name == "resized-crop-flip"
     assert read_strategy(STRATEGIES[1][2]).name == "crop-flip"
-    for attack in (MAIN_ATTACK, *OTHER_ATTACKS):
-        if attack.title == "CAFE":
-            assert read_vertical(attack.text).settings["steps"] == 20_000
+    for part in scale_of("paper").parts:
+        (text,) = part.campaign.attacks
+        if part.row == "CAFE":
+            assert read_vertical(text).settings["steps"] == 20_000
         else:
-            read_attack(attack.text)
+            read_attack(text)
 
 
 def test_cells_agree_with_the_papers_own_sentences():
@@ -88,7 +87,7 @@ def test_cells_agree_with_the_papers_own_sentences():
     assert [tau[other] for tau in first.values()] == [0.5604, 0.1556, 0.4252, 0.0989, 0.3196]
     assert [tau[-1] for tau in second.values()] == [0.7342, 0.7510, 0.7260]
     assert list(first) == [one.title for one in DATA_SETS]
-    assert list(second) == [one.title for one in OTHER_ATTACKS]
+    assert list(second) == [part.row for part in scale_of("paper").of_table(2)]
     for (table, row, sign), cells in PRINTED.items():
         assert len(cells) == len(METRICS)
         below = PRINTED[table, row, "tau"], PRINTED[table, row, "rho"]

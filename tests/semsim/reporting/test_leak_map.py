@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 from semsim.metrics import find_metric
-from semsim.papers.engine import METRICS
+from semsim.papers.judged import METRICS
 from semsim.reporting.export import svg
 from semsim.reporting.leak_map import PEOPLE, RHO, TARGET, leak_map
 

@@ -1,0 +1,352 @@
+"""The engine of judged tables: campaigns whose pictures simulated people and metrics judge.
+
+A judged table is declared: its campaigns, its rows, its columns and its texts. Sets are attacked,
+judged beside controls, and ranked in one way, by one command. A set of controls is judged alike,
+and ranked nowhere.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import typer
+
+from semsim.base.cli import terminal
+from semsim.base.errors import DataError
+from semsim.base.metric_spec import beside_votes
+from semsim.base.registry import read_plugin
+from semsim.base.sets.reader import ReconstructionSet, read_set
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.evidence import Evidence
+from semsim.base.words import listed
+from semsim.campaign.plan import Campaign, Plan
+from semsim.datasets import DATASETS
+from semsim.device import pick_device
+from semsim.learning.evaluation import evidence_of
+from semsim.metrics import MetricSpec, Resources, find_metric
+from semsim.metrics.scoring import pair_sets_of_labels, score_sets
+from semsim.papers import engine, simulated_votes
+from semsim.reporting import writing
+from semsim.reporting.canvas import SIMULATED
+from semsim.reporting.notation import interval, number, reason
+from semsim.reporting.tables import Cells, Table, table_of
+from semsim.weights import CHECKPOINTS
+
+SizeOption = Annotated[
+    str, typer.Option(help="smoke, small (built-in symbols) or paper (a GPU, CIFAR-100).")
+]
+Sets = Mapping[str, Sequence[ReconstructionSet]]  # by the name of their campaign
+
+# Of single pictures, LPIPS by one of its networks; Fréchet distances need more of them in a set.
+METRICS = (
+    *("psnr", "ssim", "mse", "psnr-registered", "ssim-registered", "ssim-uniform", "ms-ssim"),
+    *("lpips-alex", "recogniser", "semsim:demo"),
+)
+# Ranked by the share of votes: few images make coarse majorities. Nothing reads a p here.
+RANKED = AnalysisSettings(headline="mean-response", permutations=99)
+
+
+class Judged(NamedTuple):
+    """Votes of simulated people and scores of `METRICS` on the same sets, controls among them.
+
+    Attributes:
+        labels, votes, scores: As `evidence_of` takes them.
+        specs: Of the metrics that have scores, with the marks of `beside_votes`.
+        absent: Why others have none.
+    """
+
+    labels: pd.DataFrame
+    votes: pd.DataFrame
+    scores: pd.DataFrame
+    specs: tuple[MetricSpec, ...]
+    absent: Mapping[str, str]
+
+    def of(self, models: Sequence[str]) -> "Judged":
+        """Return the votes and scores of the sets with these names."""
+        return self._where("model", lambda own: own.isin(list(models)))
+
+    def means(self) -> dict[str, float]:
+        """Return the mean of people's votes, and of each metric's scores.
+
+        Infinite scores are kept out of it, except of a metric that has no others.
+        """
+        every = self.scores.groupby("metric")["value"].mean()
+        finite = self.scores[np.isfinite(self.scores["value"])].groupby("metric")["value"].mean()
+        values = finite.combine_first(every)
+        people = {"people": float(self.votes["recognised"].mean())}
+        return {**people, **{s.name: float(values.get(s.name, np.nan)) for s in self.specs}}
+
+    def facts(self, sets: Sequence[ReconstructionSet]) -> dict[str, Any]:
+        """Return the counts of sets and their `means`, as columns of a row."""
+        own = self.of([one.model for one in sets])
+        n, errors = len(own.labels), [e for one in sets for e in one.manifest["error"] if e]
+        why = str(errors[0]).strip().splitlines()[-1] if errors else ""  # the first error's end
+        found = {"n_attacked": sum(len(one.manifest) for one in sets), "n_ok": n, "why": why}
+        return {**found, "simulated": True, **(own.means() if n else {})}
+
+    def evidence(self) -> Evidence:
+        """All of it, to be ranked by `RANKED`."""
+        return evidence_of(self.labels, self.votes, self.scores, self.specs)
+
+    def agreement(self, columns: Sequence[str]) -> pd.DataFrame:
+        """Return each metric's agreement on sets made by attacks, in `columns` of the analysis."""
+        attacked = self._where("attack", lambda own: own != simulated_votes.CONTROL)
+        found = analyse(attacked.evidence(), self.specs, RANKED).agreement
+        return found.reindex(columns=list(columns))
+
+    def _where(self, column: str, wanted: Callable[[pd.Series], pd.Series]) -> "Judged":
+        labels, votes, scores = (
+            one[wanted(one[column])] for one in (self.labels, self.votes, self.scores)
+        )
+        return self._replace(labels=labels, votes=votes, scores=scores)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedScale:
+    """Campaigns on one data set, and who judges them.
+
+    Attributes:
+        name: Of a preset.
+        parts: Titles and campaigns; the campaigns have names of their own.
+        jury_epochs: Of simulated people, in tenths of the usual.
+        jury_data: What they learn, as text; "" for the training pictures of the targets.
+    """
+
+    name: str
+    parts: tuple[tuple[str, Campaign], ...]
+    jury_epochs: int
+    jury_data: str = ""
+
+    @property
+    def dataset(self) -> str:
+        """The data set of all campaigns."""
+        return self.parts[0][1].datasets[0]
+
+
+class Found(NamedTuple):
+    """Content of a judged table.
+
+    Attributes:
+        rows: A row a row of the table and a control, with a column a metric; NaN for no value.
+        agreement: A row a metric, over all sets that attacks made.
+        specs: Of the metrics that have columns.
+        absent: Why others have none.
+        more: Further frames, by the names of their files.
+        note: What the text says of the simulated people.
+    """
+
+    rows: pd.DataFrame
+    agreement: pd.DataFrame
+    specs: tuple[MetricSpec, ...]
+    absent: Mapping[str, str]
+    more: Mapping[str, pd.DataFrame] = MappingProxyType({})
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedTable:
+    """A reproduction whose pictures simulated people and metrics judge.
+
+    Attributes:
+        name: Of its command and its folder.
+        aim: The verb of what sets are judged for.
+        files: Names of the text and of the CSV of rows and of agreement.
+        facts: Columns of `Found.rows`, before those of people and metrics.
+        ranks: Columns of `Found.agreement`.
+        plans_of: The plans of a scale, by the names of their campaigns.
+        before: What stands before the works of a scale; no plans where its pictures are not here.
+        rows_of: Rows of a scale, from its sets and what was judged.
+        control: The own columns of a control, by its title.
+        more, note: Further frames and a note of `Found`, from the same as rows.
+        text: Parts of the text, after pictures are drawn into the folder.
+        drawn: Files that `text` draws.
+    """
+
+    name: str
+    help: str
+    aim: str
+    files: tuple[str, str, str]
+    facts: Sequence[str]
+    ranks: Sequence[str]
+    scale_of: Callable[[str], JudgedScale]
+    plans_of: Callable[[JudgedScale], dict[str, Plan]]
+    before: Callable[[JudgedScale, Mapping[str, Plan]], str]
+    rows_of: Callable[[JudgedScale, Sets, Judged], Iterable[dict[str, Any]]]
+    control: Callable[[str], dict[str, Any]]
+    text: Callable[[Found, Path], Sequence[str]]
+    more: Callable[[JudgedScale, Sets, Judged], Mapping[str, pd.DataFrame]] = lambda *_: {}
+    note: Callable[[JudgedScale, Sets, Judged], str] = lambda *_: ""
+    drawn: Sequence[str] = ()
+
+    def works(
+        self, preset: str, folder: Path, known: bool = False
+    ) -> tuple[list[engine.Work], str]:
+        """Return the trainings and attacks of a preset, and what stands before them.
+
+        Args:
+            known: Whether to look what is done below `folder`, which reads the pictures.
+        """
+        scale = self.scale_of(preset)
+        plans = self.plans_of(scale) if known and engine.is_here(scale.dataset) else {}
+        own = {name: plan.campaign for name, plan in plans.items()}
+        asked = [(title, own.get(one.name, one)) for title, one in scale.parts]
+        works = engine.campaign_works(asked, list(plans.values()), folder)
+        return works, self.before(scale, plans) if known else ""
+
+    def make(
+        self, preset: str, folder: Path, machines: "Machines"
+    ) -> tuple[pd.DataFrame, str, list[str]]:
+        """Compute a preset and write it below `folder`; return rows, text and names of files."""
+        scale = self.scale_of(preset)
+        plans = self.plans_of(scale)
+        terminal.say(self.before(scale, plans))
+        learned = read_plugin(DATASETS, scale.jury_data or scale.dataset)
+        images = next(iter(plans.values())).images[scale.dataset]
+        voters = simulated_votes.Voters(
+            read_plugin(DATASETS, scale.dataset), learned, scale.jury_epochs, images
+        )
+        sets, judged = judge_plans(self, plans, voters, folder, machines)
+        lines = [*self.rows_of(scale, sets, judged)]
+        for title in simulated_votes.TITLES.values():
+            own = judged.of([title])
+            counts = dict.fromkeys(("n_attacked", "n_ok"), len(own.labels))
+            marks = {"simulated": True, "why": ""}
+            lines.append({**self.control(title), **counts, **marks, **own.means()})
+        metrics = dict.fromkeys(("people", *(spec.name for spec in judged.specs)))
+        rows = pd.DataFrame(lines).reindex(columns=list(dict.fromkeys((*self.facts, *metrics))))
+        rows = rows.astype(dict.fromkeys(metrics, float))
+        found = Found(
+            rows=rows,
+            agreement=judged.agreement(self.ranks).assign(**{SIMULATED: True}),
+            specs=judged.specs,
+            absent=judged.absent,
+            more=self.more(scale, sets, judged),
+            note=self.note(scale, sets, judged),
+        )
+        stem, *names = self.files
+        frames = {names[0]: rows, **found.more, names[1]: found.agreement}
+        for name, frame in frames.items():
+            table = writing.csv(frame.assign(**{SIMULATED: True}))
+            (folder / f"{name}.csv").write_text(table, encoding="utf-8")
+        missing = [f"{one} has no column: {why}" for one, why in judged.absent.items()]
+        text = "\n".join([*self.text(found, folder), *missing])
+        (folder / f"{stem}.md").write_text(f"{text}\n", encoding="utf-8")
+        return rows, text, [f"{stem}.md", *(f"{name}.csv" for name in frames), *self.drawn]
+
+
+class Machines(NamedTuple):
+    """Processes that compute, as the options of a command say it, and the folder of weights."""
+
+    workers: int
+    scheduler: str
+    device: str
+    checkpoints: Path
+
+
+def command_of(table: JudgedTable) -> Callable[..., None]:
+    """Return the command of a table; it computes nothing that was computed before."""
+
+    def command(
+        preset: SizeOption = "small",
+        plan: engine.PlanOption = False,
+        out: engine.MadeOption = terminal.DATA / "reproduce" / table.name,
+        workers: terminal.WorkersOption = 0,
+        scheduler: terminal.SchedulerOption = "",
+        device: terminal.DeviceOption = "auto",
+        checkpoints: terminal.CheckpointsOption = CHECKPOINTS,
+        as_json: terminal.Json = False,
+    ) -> None:
+        folder = out / preset
+        with terminal.told_errors():
+            if plan:
+                works, before = table.works(preset, folder, known=True)
+
+                def below(lower: str) -> list[engine.Work]:
+                    return table.works(lower, folder)[0]
+
+                engine.show_plan(table.name, works, as_json, preset, below, before=before)
+                return
+            machines = Machines(workers, scheduler, device, checkpoints)
+            rows, text, (first, *others) = table.make(preset, folder, machines)
+            terminal.show_told(terminal.rows_of(rows), text, as_json)
+            terminal.say(f"Wrote {folder / first}, {listed(others)}.")
+
+    command.__doc__ = table.help
+    return command
+
+
+def judge_plans(
+    table: JudgedTable,
+    plans: Mapping[str, Plan],
+    voters: simulated_votes.Voters,
+    folder: Path,
+    machines: Machines,
+) -> tuple[dict[str, list[ReconstructionSet]], Judged]:
+    """Carry out `plans` below `folder` and judge what came back, beside the controls.
+
+    Scores are kept in `folder`/scores.
+
+    Returns:
+        The sets of each plan, by its name and in its order; votes and scores.
+
+    Raises:
+        DataError: Where not one picture came back.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    workers, scheduler, device, checkpoints = machines
+    made = engine.carried_out(plans, folder, workers=workers, scheduler=scheduler, device=device)
+    jury, controls = simulated_votes.simulated_people(voters, folder, workers)
+    found = {name: [read_set(one) for one in own] for name, own in made.items()}
+    shown = [one.folder for own in found.values() for one in own if not one.pairs.empty]
+    if not shown:
+        raise DataError(f"Every attack failed on every image, so there is nothing to {table.aim}.")
+    resources = Resources(checkpoints=checkpoints.resolve(), device=pick_device(device))
+    seen = simulated_votes.simulated_votes(
+        table.name, "recognition", [*shown, *controls.values()], jury
+    )
+    pairs, kept = pair_sets_of_labels(seen.labels), folder / "scores"
+    with terminal.TerminalBar("Judging") as bar:
+        book = score_sets(pairs, METRICS, resources, kept, bar)
+    specs = beside_votes((find_metric(name).spec for name in METRICS), simulated=True)
+    absent = {**book.unavailable, **{name: why for (_, name), why in book.refused.items()}}
+    return found, Judged(
+        labels=seen.labels,
+        votes=pd.DataFrame(seen.votes),
+        scores=book.scores,
+        specs=tuple(spec for spec in specs if (book.scores["metric"] == spec.name).any()),
+        absent={name: absent[name] for name in METRICS if name in absent},
+    )
+
+
+def agreement_table(
+    agreement: pd.DataFrame,
+    of: str,
+    columns: Mapping[str, str | tuple[str, str]],
+    told: Mapping[str, str],
+) -> Table:
+    """Return `Judged.agreement` as a table to read, a line a metric.
+
+    Args:
+        of: What was ranked, such as "sets".
+        columns: By their heads, the statistic that each shows, or both ends of an interval.
+        told: Of `titled`.
+    """
+    cells: Cells = {
+        "metric": lambda row: row["title"],
+        of: lambda row: str(row["n"]),
+        **{head: partial(_shown, column) for head, column in columns.items()},
+        "undefined": lambda row: reason(row["undefined"]) or "",
+    }
+    return table_of(agreement, cells, **told)
+
+
+def _shown(column: str | tuple[str, str], row: pd.Series) -> str:
+    if isinstance(column, str):
+        return number(row[column], 2)
+    low, high = column
+    return interval(row[low], row[high])
