@@ -40,7 +40,8 @@ def planned(name, folder, *words):
 
 
 def test_every_reproduction_says_what_was_not_run():
-    assert set(NOT_RUN) == set(REPRODUCTIONS) == set(SECTIONS)
+    # `people` is of no paper; a source that it lacks has a row that says so.
+    assert set(NOT_RUN) == set(REPRODUCTIONS) - {"people"} == set(SECTIONS)
     assert all(NOT_RUN.values())
 
 
