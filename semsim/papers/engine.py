@@ -119,6 +119,8 @@ class Work(NamedTuple):
         return self.what.startswith("train")
 
 
+# A preset, and the works of another one, asked of the one below it.
+Below = tuple[str, Callable[[str], Sequence[Work]]]
 _WORKS: Columns = {
     "row": column("part"),
     "what": column("what"),
@@ -130,8 +132,7 @@ def show_plan(
     name: str,
     works: Sequence[Work],
     as_json: bool,
-    preset: str = "",
-    below: Callable[[str], Sequence[Work]] | None = None,
+    below: Below | None = None,
     *,
     rows: Sequence[Row] = (),
     before: str = "",
@@ -139,26 +140,21 @@ def show_plan(
     """Print the answer of a reproduction to --plan.
 
     Args:
-        below: Works of another preset, asked of the one below `preset`.
+        below: Its preset, and the works of the one below it.
         rows, before: Rows and a text that stand before the works.
     """
-    text = "\n".join(filter(None, [before, plan_text(name, works, preset, below)]))
+    text = "\n".join(filter(None, [before, plan_text(name, works, below)]))
     show_told([*rows, *(one._asdict() for one in works)], text, as_json)
 
 
-def plan_text(
-    name: str,
-    works: Sequence[Work],
-    preset: str = "",
-    below: Callable[[str], Sequence[Work]] | None = None,
-) -> str:
+def plan_text(name: str, works: Sequence[Work], below: Below | None = None) -> str:
     """Return the works of a reproduction, and what of its paper was not run."""
     cells, done = sum(one.cells for one in works), sum(one.done for one in works)
     lines = [text_of(_WORKS, (one._asdict() for one in works))]
     lines += [f"{cells:,} cells, {done:,} of them done. {DECLARED['steps'][name]}"]
-    lower = BELOW.get(preset)
-    if below and lower:
-        lines += [f"Against {lower}, {preset} takes {_times(works, below(lower))}"]
+    preset, works_of = below or ("", None)
+    if works_of and (lower := BELOW.get(preset)):
+        lines += [f"Against {lower}, {preset} takes {_times(works, works_of(lower))}"]
     return "\n".join([*lines, "", not_run_text(name)])
 
 

@@ -221,10 +221,8 @@ def reproduce_ensembler(
             translated = _changed(of_preset(PLANS, preset), seeds, shadow_start)
             if planned:
                 works = sentence_works(translated, place)
-                show_plan(
-                    *("ensembler", works, as_json, preset),
-                    below=lambda lower: sentence_works(PLANS[lower], place),
-                )
+                below = preset, lambda lower: sentence_works(PLANS[lower], place)
+                show_plan("ensembler", works, as_json, below)
             else:
                 _translation(translated, place, who, as_json)
             return
@@ -233,10 +231,8 @@ def reproduce_ensembler(
         if planned:
             shape = table, figure, vgg16, None, None
             works = works_of(plan, data_dir)
-            show_plan(
-                *("ensembler", works, as_json, preset),
-                below=lambda lower: works_of(_plan(lower, *shape), data_dir),
-            )
+            below = preset, lambda lower: works_of(_plan(lower, *shape), data_dir)
+            show_plan("ensembler", works, as_json, below)
             return
         if images is None and not is_here(plan.dataset):
             raise SettingsError(

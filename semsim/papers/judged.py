@@ -269,7 +269,7 @@ def command_of(table: JudgedTable) -> Callable[..., None]:
                 def below(lower: str) -> list[engine.Work]:
                     return table.works(lower, folder)[0]
 
-                engine.show_plan(table.name, works, as_json, preset, below, before=before)
+                engine.show_plan(table.name, works, as_json, (preset, below), before=before)
                 return
             machines = Machines(workers, scheduler, device, checkpoints)
             rows, text, (first, *others) = table.make(preset, folder, machines)

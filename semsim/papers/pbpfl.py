@@ -194,7 +194,7 @@ def reproduce_pbpfl(
             def below(lower: str) -> list[engine.Work]:
                 return works_of(PRESETS[lower], folder)
 
-            engine.show_plan("pbpfl", works_of(chosen, folder), as_json, preset, below)
+            engine.show_plan("pbpfl", works_of(chosen, folder), as_json, (preset, below))
             return
         with terminal.TerminalBar(unit="step") as bar:
             text = reproduced(chosen, folder, bar, workers, scheduler)

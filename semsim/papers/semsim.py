@@ -552,7 +552,7 @@ def reproduce_semsim(
                 return works_of(scale_of(lower), data_dir, known=False)
 
             works = works_of(asked, data_dir)
-            engine.show_plan("semsim", works, as_json, preset, below, rows=planned)
+            engine.show_plan("semsim", works, as_json, (preset, below), rows=planned)
             return
         check_votes(given, jury_epochs)
         folder.mkdir(parents=True, exist_ok=True)

@@ -114,7 +114,7 @@ def test_steps_are_told_apart_by_trainings_and_attacks():
         ]
 
     def said_of(own, below, preset):
-        return plan_text("copa", own, preset, lambda lower: below)
+        return plan_text("copa", own, (preset, lambda lower: below))
 
     said = said_of(works(30, 48_000), works(20, 1_000), "paper")
     assert "1,002 cells, 1 of them done. A cell is a picture that COPA" in said
