@@ -62,7 +62,7 @@ class DataSet(NamedTuple):
 
     @property
     def campaign(self) -> dict[str, Any]:
-        """What differs between campaigns on the data sets."""
+        """Settings that differ between campaigns on the data sets."""
         train = {"epochs": self.epochs, "batch_size": self.batch_size}
         return {"architectures": self.architectures, "images": self.images, "train": train}
 
