@@ -32,7 +32,8 @@ def main(data: Path, port: int) -> None:
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
     context = StudyContext(store=store, images=images, find_sets=sets, imports=NO_IMPORTS)
-    lab = home.Lab(cases=lambda: {"cases": []}, semsims=list, running=list)
+    nothing = {"cases": [], "rows": []}
+    lab = home.Lab(cases=lambda: nothing, people=lambda: nothing, semsims=list, running=list)
     start = home.router(context, lab)
     app = web_app(FrameContext(store=store, words=glossary), images, start, *study_routers(context))
     guarded = Guard(app, None, partial(find_annotator, store))
