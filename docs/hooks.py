@@ -17,6 +17,7 @@ COPIED = {
     "contributing.md": "CONTRIBUTING.md",
     "demo.md": "data/demo/README.md",
     "cases.png": "data/demo/cases.png",
+    "people.png": "data/demo/people.png",
     "label.png": "data/demo/label.png",
 }
 
