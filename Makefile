@@ -87,16 +87,18 @@ lint: .venv/test.stamp
 types: .venv/test.stamp
 	$(BIN)/mypy --num-workers auto
 
-PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+# Slow tests wait for servers and browsers half of their time: three processes keep two cores busy.
+WAITING = -n $$(( ($$($(BIN)/python -c "import os; print(os.cpu_count())") * 3 + 1) / 2 ))
 
-test: lint types
-	$(PYTEST) -m "not slow" $(ARGS)
+test: lint
+	$(PYTEST) -n auto -m "not slow" $(ARGS)
 
 test-all: lint types
-	$(PYTEST) $(ARGS)
+	$(PYTEST) $(WAITING) $(ARGS)
 
-test-slow: .venv/test.stamp
-	$(PYTEST) -m slow $(ARGS)
+test-slow: types
+	$(PYTEST) $(WAITING) -m slow $(ARGS)
 
 check: lint types
 	$(BIN)/python tests/touched.py $(BASE) | xargs -r $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
