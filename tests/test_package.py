@@ -42,7 +42,18 @@ from annotation.study.labelling import list_studies
 
 WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT, GROUPS = WHOLE["project"], WHOLE["dependency-groups"]
-EXTRAS = ("attacks", "grid", "lpips", "fid", "ms-ssim", "torchmetrics", "studio", "s3", "all")
+EXTRAS = (
+    "attacks",
+    "grid",
+    "lpips",
+    "fid",
+    "ms-ssim",
+    "torchmetrics",
+    "studio",
+    "s3",
+    "vlm",
+    "all",
+)
 # Rooms and modules that need an extra, and say so when they are imported; all else is the core.
 OF_AN_EXTRA = {
     "semsim.ui": "studio",

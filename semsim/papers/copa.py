@@ -22,6 +22,7 @@ from semsim.attacks.linear.outcome import Inversion, denoised, gradient_distance
 from semsim.attacks.linear.rank import has_full_rank
 from semsim.attacks.linear.rgap import RGap
 from semsim.base.cli import terminal
+from semsim.base.cli.terminal import say
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import build
@@ -124,7 +125,7 @@ def reproduce_copa(
         first = table_1()
         first.to_csv(out / "table1.csv", index=False)
         told = caption("copa", "table_1", table=text_1(first))
-        (terminal.say if as_json else typer.echo)(f"{told}\n")
+        (say if as_json else typer.echo)(f"{told}\n")
         with terminal.TerminalBar(unit="image") as bar:
             rows = kept_rows(networks, out / "pieces", bar, workers, scheduler)
         rows.to_parquet(out / "rows.parquet", index=False)
@@ -135,8 +136,8 @@ def reproduce_copa(
         both = [*terminal.rows_of(first, table=1), *terminal.rows_of(second, table=2)]
         terminal.show_told(both, caption("copa", "table_2", **asked), as_json)
         for kind in kinds:
-            terminal.say(f"Wrote {write_figure(attacked, numbers, kind, out)}")
-    terminal.say(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
+            say(f"Wrote {write_figure(attacked, numbers, kind, out)}")
+    say(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
 
 
 def works_of(networks: Networks, folder: Path) -> list[Work]:

@@ -17,6 +17,7 @@ import pandas as pd
 import typer
 
 from semsim.base.cli import terminal
+from semsim.base.cli.terminal import say
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import beside_votes
 from semsim.base.registry import read_plugin
@@ -204,7 +205,7 @@ class JudgedTable:
         """Compute a preset and write it below `folder`; return rows, text and names of files."""
         scale = self.scale_of(preset)
         plans = self.plans_of(scale)
-        terminal.say(self.before(scale, plans))
+        say(self.before(scale, plans))
         learned = read_plugin(DATASETS, scale.jury_data or scale.dataset)
         images = next(iter(plans.values())).images[scale.dataset]
         voters = simulated_votes.Voters(
@@ -274,7 +275,7 @@ def command_of(table: JudgedTable) -> Callable[..., None]:
             machines = Machines(workers, scheduler, device, checkpoints)
             rows, text, (first, *others) = table.make(preset, folder, machines)
             terminal.show_told(terminal.rows_of(rows), text, as_json)
-            terminal.say(f"Wrote {folder / first}, {listed(others)}.")
+            say(f"Wrote {folder / first}, {listed(others)}.")
 
     command.__doc__ = table.help
     return command

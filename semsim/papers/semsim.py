@@ -17,6 +17,7 @@ import pandas as pd
 import typer
 
 from semsim.base.cli import terminal
+from semsim.base.cli.terminal import say
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.metric_spec import CONTROLS
 from semsim.base.progress import Report, silent
@@ -580,7 +581,7 @@ def reproduce_semsim(
         with terminal.TerminalBar("Judging") as bar:
             found = results(asked, material_of([Path(one) for one in given]), place, folder, bar)
         terminal.show_told(found.rows, found.text, as_json)
-        terminal.say(f"Wrote {folder / 'tables.csv'} and {found.n_figures} figures.")
+        say(f"Wrote {folder / 'tables.csv'} and {found.n_figures} figures.")
 
 
 def check_votes(given: Sequence[str], jury_epochs: int = 0) -> None:
@@ -640,7 +641,7 @@ def with_pictures(sets: Sequence[Path], name: str) -> list[Path]:
     """
     found = {one: not read_set(one).pairs.empty for one in sets}
     for one in (folder.name for folder, there in found.items() if not there):
-        terminal.say(f"{name}: the attack on {one} failed on every image; it is in no study.")
+        say(f"{name}: the attack on {one} failed on every image; it is in no study.")
     if not any(found.values()):
         raise DataError(f"Every attack of {name} failed, so there is nothing to ask people about.")
     return [one for one, there in found.items() if there]

@@ -41,6 +41,7 @@ WATCHED = {
     "learn-study": "train",
     "score": "compare",
     "weights": "compare",
+    "people": "compare",
     "comparison": "compare?tab=files",
     **{name: name for name in JOBS},
 }

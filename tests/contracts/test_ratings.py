@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_results import results_of
+from made_tables import read_typed
 from scipy import stats
 from study_factory import fresh_database, small_study
 
@@ -115,7 +116,7 @@ def test_tables_hold_the_ratings_and_their_scale(data, tmp_path, ending, what):
     out = tmp_path / f"table{ending}"
     formats.export(data, out, what=what)
     table = getattr(data, what.value)
-    read = formats.plain.read_table(out, {name: str(kind) for name, kind in table.dtypes.items()})
+    read = read_typed(out, {name: str(kind) for name, kind in table.dtypes.items()})
     pd.testing.assert_frame_equal(read[list(table)], table)
     if what is What.VOTES:
         assert (read["rating_levels"] == LEVELS).all()

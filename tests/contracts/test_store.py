@@ -19,7 +19,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 from study_factory import START, answer_all, answer_to, joined
 
-from annotation.design.assignment import order_of, rank
+from annotation.design.assignment import PRIME, order_of
 from annotation.errors import NameTakenError
 from annotation.formats.plain import write_parquet
 from annotation.spec import Task
@@ -203,7 +203,8 @@ def test_the_database_sorts_as_the_order_says(store):
         lambda tx: {s.stimulus_id: s.salt for s in tx.query(SlotRow).filter_by(study_id=study.id)}
     )
     order = order_of(study.spec.seed, "anna")
-    expected = sorted(salts, key=lambda item: rank(order, salts[item]))
+    places = {item: (order.factor * s + order.offset) % PRIME for item, s in salts.items()}
+    expected = sorted(salts, key=places.__getitem__)
     got = next_items(store, anna, "tab", 40, START)
     assert {item.item for item in got} == set(expected)
     assert [item.item for item in got] == expected

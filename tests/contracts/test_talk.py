@@ -186,7 +186,10 @@ def test_ctrl_c_ends_the_studio_with_a_sentence(tmp_path):
         (("semsim", "datasets", "list"), {"name", "task", "files", "about"}),
         (("semsim", "judge", "list", "--checkpoints", "nowhere"), set()),
         (("semsim", "weights", "--checkpoints", "nowhere"), {"name", "state", "where"}),
-        (("annotation", "list"), {"id", "name", "task", "status", "simulated", "items", "link"}),
+        (
+            ("annotation", "list"),
+            {"id", "name", "task", "status", "simulated", "voter", "items", "link"},
+        ),
         (("annotation", "accounts", "list"), {"name", "role", "created", "disabled"}),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",

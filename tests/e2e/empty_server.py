@@ -18,13 +18,13 @@ def main(data: Path, port: int) -> None:
     import uvicorn
     from studio import compose
 
-    import app
     from annotation import ui
     from annotation.ui import mount
+    from semsim import ui as lab
     from semsim.base.storage import places
     from semsim.base.storage.records import CASES, PEOPLE_ANSWER, write_record
 
-    for module in (app, mount, places, ui):  # those that were imported have it by now
+    for module in (mount, places, ui, lab):  # those that were imported have it by now
         module.DEMO = data / "demo"
     write_record(places.DEMO / "cases.json", CASES, {"cases": []})
     write_record(places.DEMO / "people/answer.json", PEOPLE_ANSWER, {"rows": []})

@@ -58,6 +58,8 @@ BODIES = {
     **{f"/studio/new/{name}": DRAFT for name in ("look", "create", "file")},
     "/studio/new/read": ("text",),
     "/studio/overview/{study}/status": ("status",),
+    "/studio/overview/{study}/model": ("annotators", "calls", "pictures", "money"),
+    "/studio/overview/{study}/cancel": (),
     "/studio/overview/{study}/rename": ("name",),
     "/studio/overview/{study}/delete": ("name",),
     "/studio/overview/{study}/amend": ("setting", "value", "why"),

@@ -4,18 +4,22 @@ Going back through a convolution, the input x is known through W x = Z and K x =
 weight gradient as a linear map of x, made of ∂J/∂Z. Both together are U x = V (COPA, Eq. 4).
 """
 
+from __future__ import annotations
+
 import heapq
 import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import scipy
-from torch import Tensor
 
 from semsim.base.errors import SettingsError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Shape = tuple[int, ...]
 Pair = tuple[int, int]
@@ -202,7 +206,7 @@ def has_full_rank(convolution: Convolution, inputs: Shape, outputs: Shape, weigh
     return matrix_rank(scipy.sparse.csr_array((values, (rows, columns)), shape=shape)) == shape[1]
 
 
-def matrix_rank(matrix: "scipy.sparse.csr_array") -> int:
+def matrix_rank(matrix: scipy.sparse.csr_array) -> int:
     """The rank of a sparse matrix, by the eigenvalues of its smaller Gram matrix.
 
     Rows count after scaling to norm 1.

@@ -20,13 +20,13 @@ from semsim.base.stats.agreement import (
     rule_table,
     stability_table,
 )
-from semsim.base.stats.ceiling import Ceiling, ceiling_of_shares, human_ceiling
+from semsim.base.stats.ceiling import NO_VOTES, Ceiling, ceiling_of_shares, human_ceiling
 from semsim.base.stats.correlation import FEW_MODELS
 from semsim.base.stats.evidence import Evidence
 from semsim.base.stats.grouping import Layout, layout_of
 from semsim.base.stats.measures import Measure, People, metric_measure, people_measure
 from semsim.base.stats.pairwise_accuracy import ordering_tables
-from semsim.base.stats.resampling import resample
+from semsim.base.stats.resampling import Resamples, resample
 from semsim.base.stats.roc import auc_table
 from semsim.base.stats.verdict import human_score, judged, response_by, title_of, verdict
 from semsim.base.words import agreeing, counted
@@ -140,11 +140,7 @@ def analyse(
     stages: dict[str, Callable[[], Any]] = {
         "models": lambda: model_table(people, metrics, human, layout),
         "agreement": lambda: agreement_table(people, metrics, labels, drawn),
-        "ceiling": lambda: (
-            human_ceiling(response, layout, drawn)
-            if evidence.people is None
-            else ceiling_of_shares(evidence.people, layout, drawn)
-        ),
+        "ceiling": lambda: _ceiling(evidence, settings.headline, layout, drawn),
         "backbones": lambda: backbone_table(people, metrics, backbones),
         "differences": lambda: difference_table(people, metrics),
         "pairs of models": lambda: ordering_tables(scored, evidence, said, layout, drawn),
@@ -162,6 +158,14 @@ def analyse(
     found["order"], found["leads"] = found.pop("pairs of models")
     notes = notes_of(evidence, settings, layout, metrics, found["agreement"])
     return Analysis(evidence=evidence, settings=settings, specs=scored, notes=notes, **found)
+
+
+def _ceiling(evidence: Evidence, rule: str, layout: Layout, drawn: Resamples) -> Ceiling:
+    if evidence.people is not None:
+        return ceiling_of_shares(evidence.people, layout, drawn)
+    if rule in evidence.given and not evidence.has_votes:
+        return Ceiling(undefined=NO_VOTES)
+    return human_ceiling(response_by(evidence, rule), layout, drawn)
 
 
 def notes_of(

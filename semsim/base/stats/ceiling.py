@@ -65,8 +65,6 @@ def human_ceiling(recognised: SparseVotes, layout: Layout, resamples: Resamples)
             study, so they are rather too wide.
     """
     annotators = recognised.shape[1]
-    if not annotators:
-        return Ceiling(undefined=NO_VOTES)
     if annotators < 2:
         return Ceiling(
             n_annotators=annotators,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from chat_server import KEY, Said, first_word, pixels, serving
-from helpers import until
+from helpers import limit, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +34,7 @@ from semsim.base.columns import SCORE_COLUMNS
 from semsim.base.errors import DataError, MissingExtraError
 from semsim.base.stats.evidence import gather
 
+SHORT = 0.3  # seconds for a reply, of a server that hangs for longer
 MODEL = "toy-vl"
 ITEMS = 8  # of `small_study`
 
@@ -246,7 +247,7 @@ def test_what_may_pass_is_tried_again(store, made, run_of, failure):
         return failure if asked.number in (2, 4) else first_word(asked)
 
     with serving(says) as server:
-        state = run_of(made, server, timeout=0.3)()
+        state = run_of(made, server, timeout=SHORT)()
     assert (state.spent.calls, state.spent.votes) == (ITEMS + 2, ITEMS)
     assert len(server.asked) == ITEMS + 2
 
@@ -500,7 +501,7 @@ def test_a_cancelled_run_does_not_wait_for_the_endpoint(made, run_of):
         thread.start()
         until(lambda: server.asked, 10)
         stop.set()
-        thread.join(5)
+        thread.join(limit(5))
         assert not thread.is_alive()
 
 

@@ -297,6 +297,7 @@ def export():
         "headline": "mean-response",
         "judges": "0f",
         "lists": "Drawn at random.",
+        "voter": "jury",
     }
     rows = [
         ("i1", "m1", "1", "Anna", "same", True, {}),
