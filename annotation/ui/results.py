@@ -261,6 +261,8 @@ class Tab:
 
 def shown(results: Results, tab: str) -> tuple[str, str]:
     """Sentence and body of a tab; what is missing, where nothing can be said."""
+    if not results.n_votes and results.study.id.startswith(PREFIX):
+        return "", fill("no_single_votes.html", study=results.study)
     if not results.n_votes:
         return "", _missing(results, "Nobody has answered yet.", _what_votes_bring(results))
     one = TABS[tab]

@@ -82,13 +82,18 @@ def response_by(evidence: Evidence, rule: str) -> SparseVotes:
 def rules_of(evidence: Evidence) -> tuple[str, ...]:
     """Every human score the study can have: those of votes, then the labels it came with.
 
-    Raises `DataError` where a label has the name of a rule.
+    Labels that came without votes stand alone. Raises `DataError` where a label has the name of a
+    rule.
     """
     rules = rules_of_votes(evidence)
     both = sorted(rules.keys() & evidence.given.keys())
     if both:
         raise DataError(f"A label that came with the data is called {both[0]!r}, as a rule is.")
-    return (*rules, *evidence.given)
+    return (
+        tuple(evidence.given)
+        if evidence.given and not evidence.has_votes
+        else (*rules, *evidence.given)
+    )
 
 
 def rules_of_votes(evidence: Evidence) -> Mapping[str, Rule]:

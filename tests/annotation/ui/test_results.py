@@ -120,6 +120,14 @@ def test_imported_votes_get_what_collected_ones_do(with_import):
     assert "There is no import" in client.get(PAGE, params={"study": "import:no"}).text
 
 
+def test_an_import_of_shares_leads_to_compare(context, tmp_path):
+    shares = replace(context, imports=write_import(tmp_path / "imports", random_votes().iloc[:0]))
+    page = reader(shares).get(PAGE, params={"study": "import:paper"}).text
+    assert "No single votes came with this import" in page
+    assert 'href="/studio/compare?study=import:paper"' in page
+    assert "Nobody has answered yet" not in page
+
+
 def test_imported_votes_are_offered_beside_a_study(with_import, study):
     page = Page(reader(with_import).get(PAGE, params={"study": study.id}).text)
     assert any("study=import%3Apaper" in a.get("href", "") for _, a in page.tags)

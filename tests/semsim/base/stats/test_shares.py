@@ -15,6 +15,7 @@ from semsim.base.stats.evidence import gather
 from semsim.base.stats.grouping import layout_of
 from semsim.base.stats.measures import OF_MODELS, People
 from semsim.base.stats.pairwise_accuracy import people_lead_p, sign_flips
+from semsim.base.stats.verdict import rules_of
 
 MODELS, IMAGES = [f"m{i}" for i in range(8)], [f"{i:02}" for i in range(6)]
 SHARES = dict(zip(MODELS, (0.95, 0.9, 0.7, 0.69, 0.5, 0.4, 0.3, 0.1), strict=True))
@@ -61,6 +62,11 @@ def test_what_needs_votes_or_pictures_is_undefined_with_its_reason():
     assert analysis.agreement["rho"].notna().all()
     assert analysis.order["soft_accuracy"].between(0, 1).all()
     assert analysis.models["human"].tolist() == pytest.approx(list(SHARES.values()))
+
+
+def test_shares_stand_alone_among_human_scores():
+    assert rules_of(evidence(labels())) == ("people",)
+    assert set(found().rules["rule"]) == {"people"}
 
 
 def test_shares_of_pictures_have_a_picture_s_numbers():
