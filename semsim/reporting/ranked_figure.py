@@ -87,7 +87,7 @@ def ranked_rows(analysis: Analysis, spec: MetricSpec) -> pd.DataFrame:
         {
             "original": images["dataset"].astype(str) + "/" + images["image_id"].astype(str),
             "class_name": images["class_name"].astype(str),
-            "model": images[["attack", "model"]].astype(str).agg(" · ".join, axis=1),
+            "model": images["attack"].astype(str) + " · " + images["model"].astype(str),
             "value": np.full(len(images), np.nan) if values is None else values,
             "share": response_by(evidence, analysis.settings.headline).means,
             "mark": np.select(
