@@ -5,7 +5,7 @@ python -m benchmarks.annotation_peer --help
 It serves a study of ITEMS × VOTES with `app.py`, lets ANNOTATORS answer it through HTTP as a page
 would, kills the server and counts what is stored. With --potato it does the same with Potato
 (https://github.com/davidjurgens/potato), installed in an environment of its own, once for every
-assignment setting. `annotation_peer.md` says what the figures mean.
+assignment setting.
 """
 
 import argparse

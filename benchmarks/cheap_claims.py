@@ -22,7 +22,7 @@ from benchmarks.claims import Claim
 from benchmarks.measuring import ROOT
 from semsim.base.metric_spec import beside_votes
 from semsim.base.stats.correlation import spearman_rows
-from semsim.base.stats.intervals import wilson
+from semsim.base.stats.intervals import error, left_out, share_ends, student
 from semsim.base.storage.places import PROGRAM
 from semsim.datasets.digits import Digits
 from semsim.datasets.faces import Faces
@@ -135,15 +135,30 @@ def demo_blind() -> dict[str, Claim]:
     both = looked.merge(labels, on=["set", "image_id"], validate="1:1")
     named, jury = both["answer"] == both["class_name"], both["recognisable"].astype(bool)
     n, same = len(both), named == jury
-    low, high = wilson(np.array(same.mean()), np.array(n), n)
-    by_chance = named.mean() * jury.mean() + (~named).mean() * (~jury).mean()
-    of = f"{n} pictures"
+    original, units = pd.factorize(both["image_id"])[0], both["image_id"].nunique()
+    found = _share_and_kappa(np.stack([same, named, jury]), left_out(units)[:, original])
+    (share, kappa), (of_share, of_kappa) = found[0], error(found, units)
+    low, high = share_ends(np.array(share), of_share, units)
+    k_low, k_high = student(np.array(kappa), of_kappa, units)
+    of = f"{n} pictures of {units} originals"
     return {
         "agree": Claim(int(same.sum()), n=of),
-        "share": Claim(float(same.mean()), float(low), float(high), of),
-        "kappa": Claim(float((same.mean() - by_chance) / (1 - by_chance)), n=of),
+        "share": Claim(float(share), float(low), float(high), of),
+        "kappa": Claim(float(kappa), float(k_low), float(k_high), of),
         "never": Claim(int((~jury).sum()), n=of),
     }
+
+
+def _share_and_kappa(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(B, 2): the share on which two agree and Cohen's κ, when pictures count as `weights` says.
+
+    Args:
+        rows: (3, n) bool: both agree, the one recognises, the other does.
+        weights: (B, n).
+    """
+    same, first, second = (weights @ rows.T / weights.sum(axis=1, keepdims=True)).T
+    by_chance = first * second + (1 - first) * (1 - second)
+    return np.stack([same, (same - by_chance) / (1 - by_chance)], axis=1)
 
 
 def published() -> dict[str, Claim]:

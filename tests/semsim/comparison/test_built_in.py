@@ -14,7 +14,8 @@ from semsim.base.storage.records import PEOPLE_ANSWER, read_record
 from semsim.cli.demo import app
 from semsim.comparison.built_in import ANSWER
 
-SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"
+ROOT = Path(__file__).resolve().parents[3]
+SHARED = ROOT.parent / "shared" / "data"
 NAMES = ("recurrent", "semsim-votes")
 
 
@@ -80,3 +81,16 @@ def test_what_comes_with_the_product_is_what_the_sources_give(tmp_path):
     psnr = next(one for one in kept["rows"] if one["title"] == "PSNR")
     assert psnr["rho"] == pytest.approx(0.5, abs=5e-4)
     assert kept["ceiling"]["rho"] == pytest.approx(0.91, abs=0.01)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/people.md"])
+def test_pages_say_no_more_than_the_answer(page):
+    told = read_record(DEMO / "people" / ANSWER, PEOPLE_ANSWER, DataError)
+    best = max(one["rho"] for one in told["rows"])
+    nearest = [one for one in told["rows"] if one["rho"] == best]
+    words = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert nearest[0]["title"] == "PSNR"
+    assert "PSNR comes nearest" in words or "the nearest, PSNR" in words
+    by_chance = nearest[0]["low"] <= 0
+    assert ("which chance could do" in words or "told from chance" in words) == by_chance
+    assert ("which chance could do" in told["lead"]) == by_chance

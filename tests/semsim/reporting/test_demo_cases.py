@@ -1,4 +1,4 @@
-"""The first picture of README and of the start page: its rows are those of the demo's own files."""
+"""The four cases of the site and the start page: their rows are those of the demo's own files."""
 
 import base64
 import io
@@ -85,8 +85,8 @@ def test_the_semsim_has_learned_from_none_of_its_originals():
     assert not found.unseen & set(training.pixels)
 
 
-def test_readme_says_whom_the_semsim_sides_with_where_psnr_and_annotators_differ():
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+def test_the_site_says_whom_the_semsim_sides_with_where_psnr_and_annotators_differ():
+    text = " ".join((ROOT / "docs/index.md").read_text(encoding="utf-8").split())
     ways = Counter(case["way"].partition(" ")[0].lower() == "both" for case in CASES)
     assert ways == {True: 2, False: 2}
     assert "two of which annotators and PSNR say the same, two of which they do not" in text
