@@ -1,19 +1,12 @@
-"""Advice before a training starts: the preset for so many votes, and the precision of a test of so
-many originals."""
+"""Advice before a training starts: the preset for so many votes, and whether its test decides."""
 
 from semsim.base.stats.intervals import FEWEST
 from semsim.base.words import counted
 from semsim.learning.settings import MIXED
 from semsim.learning.splits import SplitCounts
 
-# The smallest label budget of Sun et al. 2023, Fig. 7A. Below it, 4 originals were tried
-# (`benchmarks.question`, 210 triplets): by triplets and pooled LeNet stayed behind pixels from
-# random weights and from classifiers of digits and of faces, and was ahead by 0.01, pooled, only
-# from one of the study's own data set. How it is between 4 and 50 is open.
+# The smallest label budget of Sun et al. 2023, Fig. 7A.
 FEW_ORIGINALS, FEW_TRIPLETS = 50, 500
-# Half a 95 % interval of a difference of AUC on n originals is about this over √n: on 8 originals
-# of an earlier built-in study it was 0.08 to 0.2, on 4 of this one 0.02 to 0.11.
-_SPREAD = 0.3
 _FOUND = {
     "mixed": "too little to train a network on",
     "pooled": "as much as the paper's smallest study had",
@@ -27,8 +20,8 @@ _TRAINS = (
     "say"
 )
 _ON_TOO_LITTLE = (
-    "the preset {} trains one all the same: tried here on 4 originals, only one that began as a "
-    "classifier of the same data set reached the best of MSE, PSNR and SSIM"
+    "the preset {} trains one all the same; whether it beats pixels and its own start only the "
+    "test can say"
 )
 
 
@@ -64,8 +57,7 @@ def _told(n_test: int) -> str:
     """Return which differences a test of so many originals can tell from chance."""
     if n_test < FEWEST:
         return f"no difference can be told from chance, which takes {FEWEST}"
-    sure = _SPREAD / n_test**0.5
-    return f"a difference of AUC below about {sure:.2f} cannot be told from chance"
+    return "the interval of each difference shows whether chance could make it"
 
 
 def _expected(preset: str, loss: str, default: str) -> str:
