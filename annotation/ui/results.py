@@ -337,7 +337,8 @@ def _span(results: Results) -> str:
 def _models_at(results: Results, known: pd.DataFrame, rate: float) -> str:
     at = known[(known["rate"] - rate).abs() < MANY_AT]
     if len(at) > 1:
-        return f"{rate:.0%} of {counted(len(at), 'model')}"
+        widest = percent(rate, at["rate_low"].min(), at["rate_high"].max())
+        return f"{widest} of {counted(len(at), 'model')}"
     only = at.iloc[0]
     test = results.study.target_of(only["model"])
     right = f" (its target is {test.text})" if test.accuracy is not None else ""

@@ -66,6 +66,9 @@ def test_while_votes_are_missing_how_far_the_study_is_comes_first():
 def test_models_that_are_alike_are_counted():
     same = results_of(study(), votes_of({"a/1": "ccc", "b/1": "ccc", "c/1": "ddd"}))
     assert "from 0% of c to 100% of 2 models" in results_page.answer(same)
+    said = {f"{model}/{n}": "ddd" if model == "c" else "ccc" for model in "abc" for n in range(7)}
+    many = results_page.answer(results_of(study(n_items=21), votes_of(said)))
+    assert re.search(r"to 100% \[\d+, 100\] of 2 models", many), many
 
 
 def test_simulated_annotators_are_no_people():
