@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from semsim.base.metric_spec import checkpoint_of, is_control
+from semsim.base.stats.agreement import holm
 from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.pairwise_accuracy import LEVEL
 from semsim.base.words import counted, first_of, listed
@@ -202,10 +203,14 @@ def _within_originals(analysis: Analysis) -> list[str]:
 
 
 def _p_of_the_next(analysis: Analysis, best: str, following: str) -> tuple[float, float]:
-    """p after Holm of the lead of `best` over the next metric, and p over models."""
-    ours = analysis.leads[["metric_a", "metric_b"]].isin([best, following]).all(axis=1)
-    row = analysis.leads[ours].iloc[0]
-    return float(row["p_holm"]), float(row["p_models"])
+    """p after Holm of the lead of `best` over the next metric: over originals, and over models.
+
+    The winner is picked among all metrics, so p over models is corrected for all pairs, too.
+    """
+    leads = analysis.leads
+    ours = leads[["metric_a", "metric_b"]].isin([best, following]).all(axis=1).to_numpy()
+    over_models = holm(leads["p_models"].to_numpy(dtype=float))
+    return float(leads["p_holm"][ours].iloc[0]), float(over_models[ours][0])
 
 
 def _equals(p: float) -> str:

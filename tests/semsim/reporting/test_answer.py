@@ -218,3 +218,12 @@ def test_the_best_within_originals_is_named_where_it_is_not_the_best_over_models
     assert [one.split(" (")[0] for one in beside] == said
     assert all("0.62; calling all equal 0.40" in one for one in beside)
     assert all(one.endswith("which over models has rank 2 of 2.") for one in beside)
+
+
+def test_the_lead_over_models_is_corrected_for_all_pairs():
+    tables = ordered({"a": (0.81, 1), "b": (0.7, 2), "c": (0.6, 2)}, 0.0001, 0.02)
+    others = [{"metric_a": "a", "metric_b": "c"}, {"metric_a": "b", "metric_b": "c"}]
+    rows = pd.DataFrame(others).assign(p_holm=0.5, p_models=0.5)
+    tables["leads"] = pd.concat([tables["leads"], rows], ignore_index=True)
+    text = answer_of(analysis({"a": 0.95, "b": 0.91, "c": 0.2}, {"b": 0.4}, **tables)).text
+    assert text.endswith("whether it would on others, 14 models cannot tell (p = 0.060).")
