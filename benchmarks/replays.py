@@ -204,7 +204,7 @@ def _replayed(votes: Votes, draw: np.random.Generator) -> dict[str, list[np.ndar
 
 
 def _states(shares: np.ndarray, time: float) -> dict[str, np.ndarray]:
-    """What may stand still, at one look. α spent: O'Brien and Fleming's bound at this time."""
+    """States that may stand still, at one look. α spent: O'Brien and Fleming's bound then."""
     rates, p = model_leads(shares)
     known = ~np.isnan(shares)
     drawn = ratio(

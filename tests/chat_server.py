@@ -50,7 +50,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """What comes back."""
+    """A reply of the server."""
 
     text: str | None = ""
     status: int = 200

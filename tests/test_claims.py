@@ -146,7 +146,7 @@ MADE = {
 
 
 def _makes(name: str, key: str, command: str) -> bool:
-    """Whether a command of the project writes this result."""
+    """True where a command of the project writes this result."""
     if name in cheap_claims.MAKERS:
         return True  # test_a_cheap_result_comes_out_again compares the keys
     parts = [part.where for part in PARTS.values() if part.paper == name]

@@ -10,6 +10,7 @@ from annotation.domain import Study
 from annotation.study import labelling
 from annotation.texts import counted
 from annotation.ui import StudyContext
+from annotation.ui.results_view import number
 from annotation.web.api import routes
 from annotation.web.templates import page
 from semsim.base.words import first_of
@@ -81,8 +82,8 @@ def _people(answer: dict[str, Any]) -> dict[str, Any]:
         ends = low is not None and high is not None
         return {
             "title": one.get("title", ""),
-            "rho": _signed(one["rho"]),
-            "ends": f"{_signed(low)} to {_signed(high)}" if ends else "",
+            "rho": number(one["rho"]),
+            "ends": f"{number(low)} to {number(high)}" if ends else "",
             "at": place(one["rho"]),
             "left": place(low) if ends else 0,
             "width": place(high) - place(low) if ends else 0,
@@ -91,10 +92,6 @@ def _people(answer: dict[str, Any]) -> dict[str, Any]:
     rows = [drawn(one) for one in answer["rows"]]
     ceiling = drawn(answer["ceiling"]) if answer["ceiling"]["rho"] is not None else None
     return {**answer, "rows": rows, "ceiling": ceiling, "zero": place(0)}
-
-
-def _signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
 
 
 def _told(cases: dict[str, Any]) -> dict[str, Any]:

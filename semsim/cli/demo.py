@@ -85,8 +85,7 @@ def demo_people(
     with told_errors():
         plans: dict[str, ImportPlan] = {}
         for name in _OF_PEOPLE:
-            places = filter(None, map(SOURCES[name].found_in, copies))
-            place = next(places, None)
+            place = SOURCES[name].found_in(*copies)
             if place is None:
                 raise DataError(f"No folder of --from holds a copy of {name}.")
             plans[name] = SOURCES[name].plan(place)

@@ -101,7 +101,7 @@ def judged_by_people(
     absent: dict[str, str] = {}
     for name in names:
         source = SOURCES[name]
-        folder = next(filter(None, map(source.found_in, place.copies)), None)
+        folder = source.found_in(*place.copies)
         if folder is None:
             rows.append({"source": name, "why": _NOT_HERE.format(name)})
             continue

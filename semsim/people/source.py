@@ -1,6 +1,6 @@
 """A public source of judgements by people: where it is, who may use it, and how it is read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,10 +80,9 @@ class Source:
         """The page of the pinned state of its repository; "" where there is none."""
         return f"https://github.com/{self.repository}/tree/{self.commit}" if self.commit else ""
 
-    def found_in(self, folder: Path) -> Path | None:
-        """Return the source's own folder, which is `folder` or up to two folders below; or None."""
-        levels = (sorted(folder.glob("*/" * depth)) for depth in range(1, _DEEPEST + 1))
-        for place in (folder, *(one for level in levels for one in level)):
+    def found_in(self, *folders: Path) -> Path | None:
+        """Return the source's own folder, one of `folders` or up to two below it; or None."""
+        for place in (place for folder in folders for place in _near(folder)):
             if any(all((place / path).exists() for path in needed) for needed in self.marks):
                 return place
         return None
@@ -151,6 +150,13 @@ class Source:
 
 
 _SIDES = ("original", "reconstruction")
+
+
+def _near(folder: Path) -> Iterator[Path]:
+    """Yield a folder and those below it, the upper ones first."""
+    yield folder
+    for depth in range(1, _DEEPEST + 1):
+        yield from sorted(folder.glob("*/" * depth))
 
 
 def paired(

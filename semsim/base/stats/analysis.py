@@ -28,7 +28,7 @@ from semsim.base.stats.measures import Measure, People, metric_measure, people_m
 from semsim.base.stats.pairwise_accuracy import ordering_tables
 from semsim.base.stats.resampling import Resamples, resample
 from semsim.base.stats.roc import auc_table
-from semsim.base.stats.verdict import human_score, judged, response_by, title_of, verdict
+from semsim.base.stats.verdict import judged, response_by, title_of, verdict
 from semsim.base.words import agreeing, counted
 
 
@@ -129,13 +129,13 @@ def analyse(
     scored = beside_votes((spec for spec in specs if spec.name in known), evidence.simulated)
     for spec in scored:
         check_metric_name(spec.name)
-    human, sides = (of(evidence, settings.headline) for of in (human_score, verdict))
+    sides = verdict(evidence, settings.headline)
     response = response_by(evidence, settings.headline)
     layout = layout_of(evidence.images)
     labels, backbones = layout.models["label"].tolist(), layout.models["backbone"].tolist()
     drawn = resample(layout, settings.bootstraps, settings.permutations, settings.seed)
     said = People.of(evidence, settings.headline, layout)
-    people = people_measure(said, layout, drawn)
+    human, people = said.scores, people_measure(said, layout, drawn)
     metrics = [metric_measure(spec, evidence, human, layout, drawn) for spec in scored]
     stages: dict[str, Callable[[], Any]] = {
         "models": lambda: model_table(people, metrics, human, layout),

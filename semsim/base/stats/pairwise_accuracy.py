@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from semsim.base.metric_spec import MetricSpec, is_control
 from semsim.base.stats.agreement import best_first, holm
 from semsim.base.stats.evidence import Evidence
-from semsim.base.stats.grouping import Layout
+from semsim.base.stats.grouping import Layout, model_means
 from semsim.base.stats.measures import People
 from semsim.base.stats.resampling import Resamples
 
@@ -144,16 +144,14 @@ def people_lead_p(people: People, layout: Layout, flips: np.ndarray) -> np.ndarr
     Returns:
         (P,), as of `lead_p`.
     """
-    pairs = differences(in_groups(layout.table(people.scores)))
     if not (people.of_models and people.errors.any()):
-        return lead_p(pairs, flips)
+        return lead_p(differences(in_groups(layout.table(people.scores))), flips)
     first, second = np.triu_indices(layout.n_models, 1)
-    shares = layout.table(people.scores)
-    gap = np.nanmean(shares, axis=1)[first] - np.nanmean(shares, axis=1)[second]
+    shares = model_means(layout, people.scores, layout.left_out[:1])[0]
+    gap = shares[first] - shares[second]
     width = np.hypot(people.errors[first], people.errors[second])
-    exact = np.select([gap > 0, gap < 0], [np.inf, -np.inf], 0.0)
-    p = ndtr(-np.divide(gap, width, out=exact, where=width > 0))
-    return np.where(np.isnan(pairs).all(axis=1), np.nan, p)
+    exact = np.select([gap > 0, gap < 0, gap == 0], [np.inf, -np.inf, 0.0], np.nan)
+    return np.asarray(ndtr(-np.divide(gap, width, out=exact, where=width > 0)))
 
 
 def soft_accuracy(people: np.ndarray, metric: np.ndarray) -> float:

@@ -450,7 +450,7 @@ with Store(url) as store:
 
 
 def test_a_killed_process_loses_the_call_under_way_and_no_answer(store, images, made, run_of):
-    """What it was asked is on record, so it is no free call; its picture waits for a while."""
+    """A call on record is no free call; its picture waits for a while."""
 
     def says(asked):
         return Said(hang=60) if asked.number == 4 else first_word(asked)
