@@ -23,10 +23,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from benchmarks.measuring import ROOT, code
 from semsim.base.storage.atomic import write_text
+from semsim.reporting.not_run import NOT_RUN
 
 RESULTS = ROOT / "benchmarks" / "results"
 # Numbers of a cell, but those of names and of code.
@@ -99,9 +101,15 @@ def filled(text: str, folder: Path = RESULTS) -> str:
 
     def put(found: re.Match[str]) -> str:
         name, key, form, _ = found.groups()
-        return f"<!--={name} {key} {form}-->{_written(_claim(folder, name, key), form)}<!--/-->"
+        shown = _not_run(key) if form == "list" else _written(_claim(folder, name, key), form)
+        return f"<!--={name} {key} {form}-->{shown}<!--/-->"
 
     return SHOWN.sub(put, text)
+
+
+def _not_run(paper: str) -> str:
+    parts = [fill(one.said, 118, subsequent_indent="  ") for one in NOT_RUN[paper]]
+    return "\n".join(["\n", *(f"- {one}" for one in parts), "\n"])
 
 
 def kept(name: str, folder: Path = RESULTS) -> dict[str, Claim]:

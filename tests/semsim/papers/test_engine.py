@@ -45,13 +45,15 @@ def test_every_reproduction_says_what_was_not_run():
     assert all(NOT_RUN.values())
 
 
-@pytest.mark.parametrize("name", SECTIONS)
-def test_the_page_ends_each_paper_with_the_same_list(name):
-    head = re.escape(SECTIONS[name])
-    (section,) = re.findall(rf"^## {head}$.*?(?=^## )", PAPERS.read_text(), re.M | re.S)
-    _, _, listed = section.partition("\nNot run so far:\n")
-    told = [" ".join(one.split()) for one in re.split(r"^- ", listed.strip(), flags=re.M) if one]
-    assert told == [f"{one.what}: {one.why}." for one in NOT_RUN[name]]
+def test_the_page_ends_each_paper_with_its_list():
+    # tests/test_claims.py holds that the page is what `benchmarks.claims` writes.
+    page = PAPERS.read_text()
+    ends = {
+        name: re.search(rf"^## {re.escape(head)}$.*?\n## ", page, re.M | re.S)
+        for name, head in SECTIONS.items()
+    }
+    without = [n for n, end in ends.items() if end is None or f"=not-run {n} list-->" not in end[0]]
+    assert not without
 
 
 @pytest.mark.parametrize("name", ASKED)
