@@ -14,9 +14,9 @@ from benchmarks.cheap_claims import PUBLISHED
 from benchmarks.keeping import Finds
 from benchmarks.measuring import judge
 from semsim.base.stats.correlation import kendall_rows
-from semsim.base.stats.leniency import adjusted
 from semsim.base.stats.pairwise_accuracy import LEVEL, bands
 from semsim.base.stats.standstill import model_leads, watched
+from semsim.base.stats.verdict import adjusted
 from semsim.base.stats.votes import ratio
 
 # Votes an image, and the τ with the full ranking that adjusted scores should reach.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from semsim.base.stats.measures import Measure
-from semsim.metrics.frechet import Spread, frechet_distance
+from semsim.metrics.inception import Spread, frechet_distance
 
 
 def measure(name, means, resampled=None, sign=1.0, of_images=True):

@@ -13,10 +13,9 @@ from pathlib import Path
 import pandas as pd
 
 from annotation.errors import AnnotationError
-from annotation.formats.crowd_kit import write_crowd_kit
 from annotation.formats.hugging_face import write_hugging_face
 from annotation.formats.label_studio import write_label_studio
-from annotation.formats.plain import write_csv, write_jsonl, write_parquet
+from annotation.formats.plain import write_crowd_kit, write_csv, write_jsonl, write_parquet
 from annotation.formats.study_data import StudyData
 from annotation.formats.train_with_ori import write_train_with_ori
 from annotation.formats.triplets import write_triplets

@@ -14,9 +14,24 @@ import pandas as pd
 from pandas.api.types import is_datetime64_any_dtype
 
 from annotation.errors import StudyError
+from annotation.formats.study_data import StudyData
+from annotation.texts import counted
 from semsim.base.spreadsheet import escaped, of_table, restored
 from semsim.base.storage.records import guarded
 from semsim.base.table_files import REMARKS, check_columns, form_of, read_plain, whole_texts
+
+COLUMNS = {"annotator": "worker", "item": "task", "answer": "label"}
+KEPT = ("kind", "simulated", "voter")  # to leave decoys out, and what is not from people
+
+
+def write_crowd_kit(data: StudyData, path: Path) -> str:
+    """Write the counted votes as CSV with worker, task, label, kind, simulated and voter.
+
+    Source: crowd-kit's documentation, "data formats".
+    """
+    table = data.counted[[*COLUMNS, *KEPT]].rename(columns=COLUMNS)
+    write_csv(table, path)
+    return counted(len(table), "answer")
 
 
 def as_csv(table: pd.DataFrame) -> str:

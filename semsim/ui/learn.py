@@ -1,19 +1,28 @@
 """The page Train SemSim: choose votes and settings, watch it learn, find it again."""
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from semsim.base.errors import DataError, SemsimError
+from semsim.base.errors import DataError, SemsimError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.jobs.orders import to_record
 from semsim.base.pages_library import QUIETLY, UNSEEN, gr
-from semsim.lab.curves import svg
-from semsim.lab.markup import alert_html, joined, rooted
-from semsim.learning import PRESETS, TrainSettings
+from semsim.lab.curves import Chart, Curve, svg
+from semsim.lab.markup import alert_html, joined, pieces, rooted
+from semsim.learning import PRESETS, TrainSettings, baselines
+from semsim.learning.ablations import (
+    STUDIES,
+    AblationPlan,
+    failures,
+    study_plan,
+    study_table,
+    summary,
+    usual_values,
+)
 from semsim.learning.ablations_run import (
     KIND,
     OF_MIXED,
@@ -23,15 +32,246 @@ from semsim.learning.ablations_run import (
     name_of,
 )
 from semsim.learning.advice import preset_for
-from semsim.learning.baselines import CHOICES
+from semsim.learning.baselines import CHOICES, auc_words
 from semsim.learning.default_checkpoint import doubt, promote, promoted
 from semsim.learning.diagnostics import course_in
-from semsim.learning.settings import Order
+from semsim.learning.evaluation import judged_of, scale_notes, scope_of
+from semsim.learning.initial import starts
+from semsim.learning.settings import IMAGENET, SCRATCH, Order, acting
 from semsim.learning.splits import KINDS, HoldOut, choices, count, hold_out_text, parse_hold_out
 from semsim.learning.triplets import is_simulated, take_stock
-from semsim.ui import ScienceContext, jobpanel, lab, learn_form, learn_studies, learn_view
+from semsim.metrics import BACKBONES
+from semsim.ui import ScienceContext, jobpanel, lab, learn_view
 from semsim.ui.learn_chosen import labels_of, material_of, started, studies_behind, study_names
 from semsim.ui.learn_view import TrainingRow
+
+_COLOURS = {
+    **{"auc": ("accent", False), "start": ("accent", True), "mse": ("ink", True)},
+    **{"psnr": ("soft", True), "ssim": ("soft", False)},
+}
+_NAMES = {"auc": "SemSim", "start": "Its start", "mse": "MSE", "psnr": "PSNR", "ssim": "SSIM"}
+
+
+def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> jobpanel.Jobs:
+    """Lay the section out where the caller stands; returns its jobs, which the page loads.
+
+    Args:
+        study, hold_out, share: The components of the page that say what is learned from and judged
+            by.
+    """
+    with gr.Tab("What it depends on", id="studies", render_children=True, elem_id="learn-studies"):
+        gr.Markdown(
+            "Each run varies one thing and leaves all else as it is. It learns from the studies "
+            "chosen under New and is judged by what is kept for the test there."
+        )
+        with gr.Row():
+            what = gr.Radio(
+                [(kind.title, name) for name, kind in STUDIES.items()],
+                value="budget",
+                label="What is varied",
+                elem_id="study-what",
+            )
+            preset = gr.Radio(list(PRESETS), value="small", label="Preset", elem_id="study-preset")
+        with gr.Row():
+            values = gr.Dropdown(
+                usual_values("budget"),
+                value=[],
+                multiselect=True,
+                allow_custom_value=True,
+                label="Values",
+                info="None chosen: all of these that the votes allow. Another one can be typed.",
+                elem_id="study-values",
+            )
+            seeds = gr.Number(
+                1, precision=0, minimum=1, label="Trainings of each", elem_id="study-seeds"
+            )
+        begin = gr.Button("Start the study", elem_id="study-start")
+        trouble = gr.HTML(elem_id="study-trouble")
+        ran = jobpanel.Jobs("Study run", "study", context.data / "jobs", AblationPlan.KIND)
+        plot = gr.HTML(elem_id="study-plot")
+        table = gr.HTML(elem_id="study-table")
+    what.input(offered_values, what, values, **UNSEEN)
+    ran.follow(draw_studies, [plot, table])
+    asked = [study, hold_out, share, what, preset, values, seeds]
+    ran.begin_with(begin, asked, trouble, lambda *given: start_study(context, *given))
+    return ran
+
+
+def offered_values(what: str) -> Any:
+    """An update of the list of values: those of what is varied, none of them chosen."""
+    return gr.Dropdown(
+        choices=list(usual_values(what)), value=[], multiselect=True, allow_custom_value=True
+    )
+
+
+def start_study(
+    context: ScienceContext,
+    studies: Sequence[str],
+    held: str | None,
+    share: float,
+    *varied: Any,
+) -> Job:
+    """Start a study as a job;
+
+    Args:
+        varied: What is varied, the preset, the values chosen, as people write them, and seeds.
+
+    Raises:
+        SemsimError: Where it cannot be.
+    """
+    what, preset, chosen, seeds = varied
+    material = material_of(context, studies)
+    if not seeds or seeds < 1:
+        raise SettingsError(f"Trainings of each must be at least 1; got {seeds!r}.")
+    plan = study_plan(
+        what,
+        ",".join(chosen) if chosen else None,
+        material.labels,
+        settings=replace(PRESETS[preset], device=str(context.device)),
+        hold_out=parse_hold_out(held or "original", share),
+        trainings=int(seeds),
+    )
+    plan = replace(plan, controls=baselines.ALL)
+    return started(context, "queue_ablation", plan, material)
+
+
+def draw_studies(job: Job | None) -> list[Any]:
+    """Figure and table of a finished study."""
+    if job is None or jobs.state(job) is not JobState.DONE:
+        return ["", ""]
+    found = jobs.result(job)
+    return [svg(study_chart(found)), study_html(found)]
+
+
+def study_chart(found: Mapping[str, Any]) -> Chart:
+    """Held-out AUC of SemSim against what is varied, lowest to highest seed as a bar."""
+    kind, table = STUDIES[found["what"]], summary(found["rows"])
+    curves = []
+    for name, title in _NAMES.items():
+        colour, dashed = _COLOURS[name]
+        ends = ("auc_lowest", "auc_highest") if name == "auc" else ()
+        low, high = (table[one].tolist() for one in ends) if ends else ((), ())
+        values = [str(one) for one in table["value"]]
+        y = table[name].astype(float).tolist()
+        curves.append(
+            Curve(name=title, x=values, y=y, colour=colour, dashed=dashed, low=low, high=high)
+        )
+    auc = auc_words(scope_of(*judged_of(found["rows"])))
+    title = f"{kind.title}: held-out {auc}"
+    return Chart(title=title, x=kind.axis, y="AUC", curves=tuple(curves), highest=1.05)
+
+
+def study_html(found: Mapping[str, Any]) -> str:
+    """Return the findings of a study as a table: a row a value, means over seeds."""
+    heads, rows = study_table(found)
+    said = [*scale_notes(found["rows"]), *failures(found["rows"])]
+    what = STUDIES[found["what"]]
+    return pieces("learn_studies.html", "semsim.ui").found(
+        what, heads, rows, found["simulated"], said
+    )
+
+
+PLAIN = (
+    *("backbone", "epochs", "lr", "batch_size", "triplets_per_original", "margin"),
+    *("validation_fraction", "small_stem", "normalize", "seed"),
+)
+ADVANCED = (
+    *("weights", "batch_norm", "loss", "ordering", "mining", "augmentation", "identity_weight"),
+    *("input_size", "weight_decay", "patience", "mixed_precision"),
+)
+# In the order of the form; the settings that are not on it keep the preset's values.
+FORM = (*PLAIN, *ADVANCED)
+FIELDS = {one.name: one for one in fields(TrainSettings)}
+_WHOLE = {name for name in FORM if type(FIELDS[name].default) is int}
+_NO_FILE = [
+    ("None, from scratch", SCRATCH),
+    ("ImageNet, torchvision's, fetched the first time", IMAGENET),
+]
+
+
+def build(settings: TrainSettings) -> dict[str, Any]:
+    """Lay the form out, filled with `settings`; return its components in the order of `FORM`."""
+    with gr.Accordion("Settings", open=False, elem_id="learn-settings"):
+        components = {name: _component(name) for name in PLAIN}
+        lab.words(*_terms(PLAIN))
+    with gr.Accordion("Advanced", open=False, elem_id="learn-advanced"):
+        components |= {name: _component(name) for name in ADVANCED}
+        lab.words(*_terms(ADVANCED))
+    for name, value in zip(FORM, form_values(settings), strict=True):
+        components[name].value = value
+        components[name].elem_id = f"learn-{name.replace('_', '-')}"
+    return components
+
+
+def form_values(settings: TrainSettings) -> list[Any]:
+    """The values of the form that mean `settings`, in the order of `FORM`."""
+    return [getattr(settings, field) for field in FORM]
+
+
+def shown(loss: str) -> list[Any]:
+    """Updates of the fields, in the order of `FORM`: those that act under `loss` are to be seen."""
+    acts = acting({**TrainSettings().result_settings(), "loss": loss})
+    return [gr.update(visible=name in acts) for name in FORM]
+
+
+def settings_of(preset: str, values: Sequence[Any], checkpoints: Path) -> TrainSettings:
+    """The preset with the values of the form, in the order of `FORM`, in their place.
+
+    Args:
+        checkpoints: Folder of the files of weights that are offered.
+
+    Raises:
+        SettingsError: For an empty value, or a file that is not there.
+    """
+    given = dict(zip(FORM, values, strict=True))
+    empty = [field for field, value in given.items() if value is None]
+    if empty:
+        raise SettingsError(f"{empty[0]} is empty; give a value.")
+    whole = {field: int(given[field]) for field in _WHOLE}
+    weights = {"weights": _start(str(given["weights"]), checkpoints)}
+    return replace(PRESETS[preset], **{**given, **whole, **weights})
+
+
+def starts_offered(checkpoints: Path) -> Any:
+    """An update of the dropdown of weights: the files there are now, and which cannot be read."""
+    broken: list[str] = []
+    found = starts(checkpoints, broken.append)
+    files = [(f"{name} ({says})", name) for name, says in found.items()]
+    told = " ".join(filter(None, (FIELDS["weights"].metadata["text"], *broken)))
+    return gr.Dropdown(choices=[*_NO_FILE, *files], info=told or None)
+
+
+def _start(chosen: str, checkpoints: Path) -> str:
+    if chosen in (SCRATCH, IMAGENET):
+        return chosen
+    if chosen not in starts(checkpoints):
+        raise SettingsError(f"There are no weights {chosen!r} in the folder of checkpoints.")
+    return str((Path(checkpoints) / chosen).resolve())
+
+
+def _terms(names: Sequence[str]) -> list[str]:
+    """The words of the glossary that explain these settings, each once."""
+    return [term for term in dict.fromkeys(FIELDS[name].metadata["term"] for name in names) if term]
+
+
+def _component(name: str) -> Any:
+    """Return the form component that edits a setting, by the metadata of its field."""
+    one = FIELDS[name]
+    facts = one.metadata
+    said: dict[str, Any] = {"label": facts["label"], "info": facts["text"] or None}
+    if name == "backbone":
+        return gr.Dropdown(list(BACKBONES), **said)
+    if name == "weights":  # after a restart the server knows only the first choices
+        return gr.Dropdown(_NO_FILE, allow_custom_value=True, **said)
+    if name == "validation_fraction":
+        return gr.Slider(0, 0.5, step=0.05, **said)
+    if facts["choices"]:
+        return gr.Radio(list(facts["choices"]), **said)
+    if isinstance(one.default, bool):
+        return gr.Checkbox(**said)
+    least = facts["above"] if facts["least"] is None else facts["least"]
+    return gr.Number(precision=0 if name in _WHOLE else None, minimum=least, **said)
+
 
 _PRESET = "small"
 _NEW, _LIST, _ONE = "new", "list", "one"  # tabs
@@ -59,7 +299,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             ran, drawn, choose, sure, chosen_one = _watch_area(context)
         study, stock, hold_out, share, split, name, preset, controls, form = order_form[:9]
         begin, trouble = order_form[9:]
-        studying = learn_studies.section(context, study, hold_out, share)
+        studying = section(context, study, hold_out, share)
 
     watched = ran.follow(
         lambda job: [*draw(context, job), trainings_now(context)], [*drawn, trainings]
@@ -74,14 +314,14 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             gr.Tabs(selected=_ONE) if jobpanel.newest(ran.root, KIND) else gr.skip(),
             gr.Dropdown(choices=studies, value=first),
             *take_studies(first, HoldOut().fraction),
-            learn_form.starts_offered(context.checkpoints),
+            starts_offered(context.checkpoints),
             *ran.load(),
             *studying.load(),
         ]
 
     def start(studies: Sequence[str], held: str, part: float, *others: Any) -> Job:
         name, preset, controls, *values = others
-        settings = learn_form.settings_of(preset, values, context.checkpoints)
+        settings = settings_of(preset, values, context.checkpoints)
         asked = parse_hold_out(held or "original", part)
         return begin_training(context, studies, name, settings, asked, controls)
 
@@ -97,7 +337,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
 
     def take_preset(name: str, studies: Sequence[str], held: str, part: float) -> list[Any]:
         said = describe_split(context, studies, held, part, name)
-        return [said, *learn_form.form_values(PRESETS[name])]
+        return [said, *form_values(PRESETS[name])]
 
     def take_studies(chosen: Sequence[str], part: float) -> list[Any]:
         # Of other studies originals are held out until something else is chosen.
@@ -117,7 +357,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     choose.click(promote_chosen, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     sure.click(promote_surely, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     preset.input(take_preset, [preset, *asked], [split, *fields], **QUIETLY)
-    loss.change(learn_form.shown, loss, fields, **UNSEEN)
+    loss.change(shown, loss, fields, **UNSEEN)
     ran.chosen.change(forget, None, [chosen_one, sure], **UNSEEN)
     ran.begin_with(
         begin,
@@ -171,7 +411,7 @@ def advise(
     context: ScienceContext, studies: Sequence[str], asked: HoldOut | None = None
 ) -> list[Any]:
     """The preset that follows from what a hold-out leaves, and its form less weights."""
-    names = [one for one in learn_form.FORM if one != "weights"]
+    names = [one for one in FORM if one != "weights"]
     preset = _suited(context, studies, asked or HoldOut())
     if preset is None:
         return [gr.skip() for _ in ("preset", *names)]
@@ -361,7 +601,7 @@ def _learned_how() -> tuple[Any, ...]:
         elem_id="learn-controls",
     )
     lab.words("start", "shuffled votes")
-    form = learn_form.build(PRESETS[_PRESET])
+    form = build(PRESETS[_PRESET])
     begin = gr.Button("Start training", variant="primary", elem_id="learn-start")
     trouble = gr.HTML(elem_id="learn-trouble")
     return name, preset, controls, form, begin, trouble

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from semsim.base.stats.leniency import SPREAD, adjusted
+from semsim.base.stats.verdict import SPREAD, adjusted
 
 
 def reference(votes, items, people):

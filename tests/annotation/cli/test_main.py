@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from study_factory import write_set
 
-from annotation.design.candidates import RANDOM_LISTS
-from annotation.design.guessers import BOUNDED, GUESSERS
+from annotation.design.candidates import BOUNDED, GUESSERS, RANDOM_LISTS
 from annotation.formats import FORMATS
 from annotation.study.create import COLUMNS
 

@@ -6,8 +6,17 @@ import random
 import pytest
 
 from annotation import spec
-from annotation.design.candidates import balanced_lists, candidate_list, ranked
-from annotation.design.guessers import BOUND, BOUNDED, Lists, guesses, most_right, said
+from annotation.design.candidates import (
+    BOUND,
+    BOUNDED,
+    Lists,
+    balanced_lists,
+    candidate_list,
+    guesses,
+    most_right,
+    ranked,
+    said,
+)
 
 
 def reached(lists, answers):

@@ -4,7 +4,7 @@ import csv
 
 from study_factory import arrived
 
-from annotation.formats.crowd_kit import write_crowd_kit
+from annotation.formats.plain import write_crowd_kit
 from annotation.spec import Task
 from annotation.study.labelling import undo
 

@@ -43,7 +43,7 @@ from semsim.learning.splits import HoldOut
 from semsim.learning.train import learn
 from semsim.metrics.provenance import original_keys, read_training
 from semsim.papers.semsim import learned_text, study_frame
-from semsim.ui.learn_studies import study_html
+from semsim.ui.learn import study_html
 
 SETTINGS = TrainSettings(
     backbone="lenet", lr=0.005, batch_size=8, epochs=1, triplets_per_original=2, device="cpu"

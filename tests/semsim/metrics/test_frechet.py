@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from made_measures import cloud_distance
 
 from semsim.base.errors import DataError
-from semsim.metrics.frechet import (
+from semsim.metrics.inception import (
     Spread,
     check_clouds,
     few_images_note,

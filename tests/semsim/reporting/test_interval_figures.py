@@ -7,7 +7,7 @@ from made_analysis import WHY
 from semsim.base.stats.ceiling import Ceiling
 from semsim.base.stats.intervals import too_few
 from semsim.reporting import canvas
-from semsim.reporting.interval_figures import auc, forest, rules
+from semsim.reporting.figures import auc, forest, rules
 
 
 def words(drawing):

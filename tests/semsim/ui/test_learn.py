@@ -33,15 +33,7 @@ from semsim.learning.initial import START as START_FORMAT
 from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
-from semsim.ui import (
-    ScienceContext,
-    StudyChoice,
-    jobpanel,
-    learn,
-    learn_chosen,
-    learn_form,
-    learn_view,
-)
+from semsim.ui import ScienceContext, StudyChoice, jobpanel, learn, learn_chosen, learn_view
 
 STUDIES = [StudyChoice("s1", "Demo study", True), StudyChoice("s2", "Nobody voted", False)]
 
@@ -135,7 +127,7 @@ def test_the_page_opens_on_the_newest_training_if_there_is_one(page, context, ta
 def test_the_preset_follows_from_the_study(context, tables):
     many = [tables["s1"].assign(dataset=f"textures {n}") for n in range(20)]
     both = replace(context, labels={"s1": tables["s1"], "s2": pd.concat(many)}.__getitem__)
-    names = [one for one in learn_form.FORM if one != "weights"]
+    names = [one for one in learn.FORM if one != "weights"]
     for study, preset in (("s1", "mixed"), ("s2", "mixed")):
         found = learn.advise(both, [study])
         assert found[0] == preset  # 90 originals, but 360 triplets
@@ -159,9 +151,7 @@ def test_what_to_expect_is_said_of_the_preset_and_of_what_is_held_out(page, cont
 
 def test_what_the_last_training_like_it_took_is_said(context, monkeypatch):
     monkeypatch.setattr(jobs, "start", lambda job: None)
-    settings = learn_form.settings_of(
-        "mixed", learn_form.form_values(PRESETS["mixed"]), context.checkpoints
-    )
+    settings = learn.settings_of("mixed", learn.form_values(PRESETS["mixed"]), context.checkpoints)
     asked = HoldOut(fraction=0.25)
     job = learn.begin_training(context, ["s1"], "mine", settings, asked, "start")
     jobs.run_as_job(job.folder, lambda report: {})
@@ -262,7 +252,7 @@ def test_a_training_that_cannot_be_says_why_and_leaves_no_job(context, study, na
 
 def test_a_mistake_is_told_and_changes_nothing_else_on_the_page(page):
     _, handlers, _ = page
-    values = learn_form.form_values(PRESETS["small"])
+    values = learn.form_values(PRESETS["small"])
     told, *others = handlers["start"].fn(["s1"], "original", 0.25, "<b>", "small", "start", *values)
     assert 'role="alert"' in told
     assert "&lt;b&gt;&#39; cannot name a checkpoint" in told
@@ -288,7 +278,7 @@ def test_a_hold_out_that_cannot_be_is_told_before_anything_starts(context, held)
 
 def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     _, handlers, [(load, outputs)] = page
-    form = learn_form.form_values(QUICK)
+    form = learn.form_values(QUICK)
     values = handlers["start"].fn(["s1"], "architecture=net1", 0.5, " mine ", "small", "all", *form)
     assert len(values) == len(handlers["start"].outputs)
     assert values[0] == ""

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from semsim.base.errors import SettingsError
 from semsim.learning import PRESETS
-from semsim.ui.learn_form import FORM, build, form_values, settings_of, shown, starts_offered
+from semsim.ui.learn import FORM, build, form_values, settings_of, shown, starts_offered
 
 
 def form(**changes):

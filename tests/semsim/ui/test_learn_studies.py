@@ -10,7 +10,7 @@ from semsim.lab.curves import svg
 from semsim.lab.markup import alert_html
 from semsim.learning.ablations import STUDIES, read_values
 from semsim.learning.ablations_run import StudyJob
-from semsim.ui import ScienceContext, StudyChoice, learn_studies
+from semsim.ui import ScienceContext, StudyChoice, learn
 
 
 def judged(auc, mse):
@@ -53,7 +53,7 @@ def started(monkeypatch):
 
 
 def start(context, what="margin", values=(".5", "1"), seeds=2, studies=("s1",)):
-    return learn_studies.start_study(
+    return learn.start_study(
         context, studies, "architecture=net1", 0.25, what, "small", values, seeds
     )
 
@@ -84,7 +84,7 @@ def test_what_cannot_be_is_told_and_starts_nothing(context, started, asked):
 
 @pytest.mark.parametrize("what", STUDIES)
 def test_the_values_that_are_offered_can_be_taken(what):
-    offered = learn_studies.offered_values(what)
+    offered = learn.offered_values(what)
     assert offered.value == []
     values = [value for _, value in offered.choices]
     assert len(values) > 1
@@ -94,7 +94,7 @@ def test_the_values_that_are_offered_can_be_taken(what):
 def test_mistakes_are_told_on_the_page(context, started):
     with gr.Blocks() as blocks:
         study, held, share = gr.Textbox(), gr.Textbox(), gr.Number()
-        made = learn_studies.section(context, study, held, share)
+        made = learn.section(context, study, held, share)
     (begin,) = [fn for fn in blocks.fns.values() if fn.fn.__name__ == "start"]
     told, *others = begin.fn(None, "original", 0.25, "margin", "small", [], 1)
     assert alert_html(DataError("Choose a study first"))[:20] == told[:20]
@@ -103,23 +103,23 @@ def test_mistakes_are_told_on_the_page(context, started):
 
 
 def test_the_table_has_a_row_a_value_and_escapes_it():
-    html = learn_studies.study_html(FOUND)
+    html = learn.study_html(FOUND)
     assert html.count("<tr>") == 3
     assert "&lt;b&gt;" in html
     assert ">0.7<" in html
     assert "Fig. 7C" in html
     assert "Simulated votes" in html
-    assert "Simulated" not in learn_studies.study_html({**FOUND, "simulated": False})
+    assert "Simulated" not in learn.study_html({**FOUND, "simulated": False})
 
 
 def test_the_figure_shows_the_mean_and_how_far_trainings_lie_apart():
-    own, start, mse = learn_studies.study_chart(FOUND).curves[:3]
+    own, start, mse = learn.study_chart(FOUND).curves[:3]
     assert list(own.x) == ["triplet", "<b>"]
     assert own.y[0] == pytest.approx(0.7)
     assert (own.low[0], own.high[0]) == (pytest.approx(0.6), pytest.approx(0.8))
     assert list(mse.y) == pytest.approx([0.7, 0.7])
     assert (mse.low, mse.high) == ((), ())
     assert start.name == "Its start"
-    html = svg(learn_studies.study_chart(FOUND))
+    html = svg(learn.study_chart(FOUND))
     assert "&lt;b&gt;" in html
     assert "nan" not in html

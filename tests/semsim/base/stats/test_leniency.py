@@ -8,8 +8,7 @@ from scipy.special import expit
 from scipy.stats import kendalltau
 
 from semsim.base.stats.evidence import gather
-from semsim.base.stats.leniency import adjusted
-from semsim.base.stats.verdict import human_score, judged
+from semsim.base.stats.verdict import adjusted, human_score, judged
 
 
 def made(n=400, leniency=(1.5, 0.5, -0.5, -1.5), models=4, seed=0):

@@ -14,7 +14,7 @@ from semsim.systems.audit import examples
 from semsim.systems.audit import page as audit
 from semsim.systems.audit.advice import advice, layers_html, verdict_html
 from semsim.systems.audit.examples import EXAMPLES, attacked_examples
-from semsim.systems.audit.layer_table import layers_of, rows_of, shape_of
+from semsim.systems.audit.page import layers_of, rows_of, shape_of
 from semsim.systems.audit.security_index import CIFAR, CNN3, FullyConnected, security_index, square
 
 NUMBER = r"\d\.\de[+-]\d\d"
