@@ -4,6 +4,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -31,6 +32,7 @@ def create_app(store: Any, options: Namespace, note: Callable[[], str] = str) ->
     context = ScienceContext.of(options, study.lent)
     running = partial(jobpanel.running, options.data_dir / "jobs")
     bar = FrameContext(store=store, running=running, groups=pages.links(), words=glossary)
+    bar = replace(bar, changed=partial(jobpanel.changed, options.data_dir))
     drawn = [mount.Page(*page, context) for page in pages.PAGES]
     return mount.studio(study, options, drawn, *pages.routers(context), bar=bar)
 

@@ -192,14 +192,17 @@ def image_of(tx: Session, annotator: Annotator, token: str) -> str:
     return str(shown if token == shown_token else original)
 
 
-def events_so_far(tx: Session, study_id: str) -> tuple[int, int]:
+def events_so_far(tx: Session, study_id: str = "") -> tuple[int, int]:
     """The number of the last thing that happened in a study, and how many have; 0 if nothing has.
+
+    Without `study_id` those of all studies are counted.
 
     Together they change with everything that happens. The number alone does not: of two things
     that happen at the same time the one with the lower number may be there later.
     """
-    so_far = select(func.max(EventRow.id), func.count()).where(EventRow.study_id == study_id)
-    last, n = tx.execute(so_far).one()
+    so_far = select(func.max(EventRow.id), func.count(EventRow.id))
+    asked = so_far.where(EventRow.study_id == study_id) if study_id else so_far
+    last, n = tx.execute(asked).one()
     return last or 0, n
 
 

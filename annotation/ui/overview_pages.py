@@ -9,7 +9,6 @@ from threading import Lock, Thread
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request, Response
-from fastapi.responses import HTMLResponse
 
 from annotation.domain import Study, StudyProgress, StudyStatus
 from annotation.errors import ConflictError, StudyError
@@ -151,7 +150,6 @@ def router(context: StudyContext) -> APIRouter:
     return routes(
         get={
             "/studio/overview": made.page,
-            "/studio/overview/now": made.now,
             f"{one}/file": made.file,
         },
         post={
@@ -189,9 +187,6 @@ class _Overview:
             settings=_amendable(study),
             texts=dict(USUAL),
         )
-
-    def now(self, request: Request, study: str) -> Response:
-        return HTMLResponse(self._now(request, labelling.get_study(self.context.store, study)))
 
     def file(self, study: str) -> Response:
         about = labelling.get_study(self.context.store, study)

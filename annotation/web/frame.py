@@ -1,13 +1,16 @@
 """The frame of the studio's pages: side bar, study in hand, what runs; and its plain pages.
 
 `static/frame.js` asks for the side bar beside every page of the studio, drawn by Gradio or not, and
-again every few seconds for what changes in it. `Framed` puts that script on pages that Gradio drew.
+again every few seconds for what changes in it. With it comes whether anything has happened since.
+Then `static/part.js` fetches the page again and puts in what differs, wherever a page has
+data-live. `Framed` puts that script on pages that Gradio drew.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from time import time
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -18,12 +21,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from annotation.accounts.access import ACCOUNT_COOKIE, Who
 from annotation.store import Store
 from annotation.study import labelling
+from annotation.study.labelling import events_so_far
 from annotation.web.api import routes
 from annotation.web.guard import OTHER_PROCESS, PROCESS, Cookie, keep, process_name
 from annotation.web.root_path import bare, rooted
 from annotation.web.templates import STATIC_URL, fill, page, trouble
 
 STUDY_COOKIE = "studio_study"
+NEWS = "x-studio-news"  # with the side bar: another value once a page may have changed
 Groups = Mapping[str, Sequence[tuple[str, str]]]  # by title: pages' titles and addresses
 _STUDY = ("Overview", "Pictures", "Items", "People", "Results")
 STUDY: Groups = {"Study": [(one, one.lower()) for one in _STUDY]}
@@ -43,6 +48,7 @@ class FrameContext:
 
     Attributes:
         running: The jobs of the other half, with words, share, left and address.
+        changed: A number that is another one after each change of the other half's files.
         groups: Pages of others, by the title above them; addresses are below /studio/.
         imports: What `imported.choices` says of those from elsewhere.
         words: What every term means that a student cannot know, in a sentence or two.
@@ -51,6 +57,7 @@ class FrameContext:
 
     store: Store
     running: Callable[[], list[Any]] = list
+    changed: Callable[[], int] = int
     groups: Groups = field(default_factory=dict)
     imports: Callable[[], Mapping[str, tuple[str, str]]] = dict
     words: Callable[[], Mapping[str, str]] = dict
@@ -109,6 +116,9 @@ def router(context: FrameContext) -> APIRouter:
         chosen = of(request)
         answer = HTMLResponse(_side_bar(context, request, chosen, at))
         answer.headers[PROCESS] = process_name()
+        # Minutes, too: pages say how long ago something was.
+        news = (*events_so_far(context.store), context.changed(), int(time() / 60))
+        answer.headers[NEWS] = "-".join(map(str, news))
         if chosen and request.query_params.get("study") == chosen:
             keep(answer, request, Cookie(STUDY_COOKIE, chosen, 2**25, "/studio"))
         return answer

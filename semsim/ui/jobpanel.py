@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 from semsim.base.errors import JobError, SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
-from semsim.base.pages_library import QUIETLY, UNSEEN, gr
+from semsim.base.pages_library import BARE, QUIETLY, UNSEEN, gr
 from semsim.base.progress import Progress
 from semsim.base.words import words_for_seconds
 from semsim.lab.markup import alert_html, pieces, rooted
@@ -48,6 +48,15 @@ WATCHED = {
 _HTML = pieces("job.html", "semsim.ui")
 
 
+_NEWS = """
+let seen = null;
+addEventListener('studio:looked', ({ detail }) => {
+  if (seen && seen !== detail.news) trigger('news');
+  seen = detail.news;
+});
+"""
+
+
 def show(job: Job | None) -> list[Any]:
     """New values for the panel of `Jobs`; the timer runs only while the job lives."""
     if job is None:
@@ -71,6 +80,7 @@ class Jobs:
 
     Attributes:
         root: Folder of jobs.
+        news: A part that is not seen; its event of that name comes after something has happened.
     """
 
     def __init__(self, label: str, elem_id: str, root: Path, kind: str) -> None:
@@ -94,6 +104,7 @@ class Jobs:
                 lines=8, max_lines=20, show_label=False, interactive=False, elem_id=f"{elem_id}-log"
             )
         self.timer = gr.Timer(TICK, active=False)
+        self.news = gr.HTML("", js_on_load=_NEWS, visible="hidden", **BARE)
         self.panel = [status, self._stop, self._resume, details, log, self.timer]
 
     def follow(
@@ -138,6 +149,14 @@ class Jobs:
         self._resume.click(lambda one: act(one, jobs.resume), chosen, drawn, **QUIETLY)
         chosen.input(look_at, chosen, watched, **UNSEEN)
         self._look, self.outputs = look_at, [chosen, *watched]
+
+        def hear(job_id: str | None) -> list[Any]:
+            if not job_id:
+                return self.load()
+            kept = [gr.skip() for _ in opened_outputs]
+            return [chooser(self.root, self.kind, job_id), *look(job_id), *kept]
+
+        self.news.news(hear, chosen, self.outputs, **UNSEEN)
         return self.outputs
 
     def load(self) -> list[Any]:
@@ -337,6 +356,23 @@ class Live(NamedTuple):
 def running(root: Path) -> list[Live]:
     """The jobs below `root` that wait or run, newest first."""
     return [_live(job) for job in jobs.list_jobs(root) if jobs.state(job) in jobs.LIVE]
+
+
+def changed(data: Path) -> int:
+    """Return a number that is another one once a job or an import has come, gone or ended.
+
+    A job's progress leaves it as it is: the page of that job looks by itself.
+    """
+    roots = [data / name for name in ("jobs", "runs", "imports", "pictures", "uploads", "scores")]
+    found = [*roots, *(one for root in roots for one in root.glob("*"))]
+    return sum(_age(one) for one in found)
+
+
+def _age(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:  # never there, or gone meanwhile
+        return 0
 
 
 def _live(job: Job) -> Live:

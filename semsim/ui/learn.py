@@ -344,6 +344,14 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         asked = HoldOut(fraction=part)
         return [*describe(context, chosen, asked), *advise(context, chosen, asked)]
 
+    def hear(studies: Sequence[str], held: str, part: float, name: str) -> list[Any]:
+        offered = gr.Dropdown(choices=[(s.label, s.id) for s in context.studies()])
+        split = describe_split(context, studies, held, part, name)
+        return [offered, describe(context, studies)[0], split, trainings_now(context)]
+
+    ran.news.news(
+        hear, [study, hold_out, share, preset], [study, stock, split, trainings], **UNSEEN
+    )
     # Where the weights are chosen comes once more on load, with the files there are.
     fields, loss = [*form.values()], form["loss"]
     advised = [preset, *(one for name, one in form.items() if name != "weights")]

@@ -74,3 +74,25 @@ def test_of_two_quick_presses_the_last_counts(page, server, new_study) -> None:
     expect(page.locator(".rs-tabs [aria-current]")).to_have_text("Checks")
     expect(page).to_have_url(re.compile("tab=checks"))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_an_open_page_follows_votes_and_keeps_what_is_open(page, server, store, new_study) -> None:
+    study = new_study(Task.RECOGNITION, name="Followed", votes_per_item=len(PEOPLE))
+    for person in PEOPLE[:2]:
+        answer_all(store, studies.join(store, study.token, person).annotator)
+    open_results(page, server, study)
+    page.wait_for_function("Boolean(document.querySelector('#studio-frame [data-live]'))")
+    press(page, "Checks")
+    page.locator(".rs-files summary").click()
+    page.locator(".rs-body").evaluate("(body) => { body.mine = true; }")
+    answer_all(store, studies.join(store, study.token, PEOPLE[2]).annotator)
+    expect(page.locator("#results")).to_contain_text("18 votes of 3 annotators")
+    expect(page.locator(".rs-files")).to_have_attribute("open", "")
+    expect(page.locator(".rs-tabs [aria-current]")).to_have_text("Checks")
+    assert page.locator(".rs-body").evaluate("(body) => body.mine")  # no other element
+    page.goto(f"{server.url}/studio/overview?study={study.id}")
+    page.wait_for_function("Boolean(document.querySelector('#studio-frame [data-live]'))")
+    page.get_by_text("Export", exact=True).click()
+    answer = studies.join(store, study.token, "Dora").annotator
+    expect(page.locator("#ov-card-people")).to_contain_text(answer.name)
+    expect(page.locator(".ov-menu").first).to_have_attribute("open", "")

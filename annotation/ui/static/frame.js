@@ -139,12 +139,13 @@
     if (drawn && answer.headers.get(ANSWERED_BY) !== drawn.content) sayOther();
     const holder = document.createElement('template');
     holder.innerHTML = await answer.text();
-    return holder.content;
+    return { content: holder.content, news: answer.headers.get('x-studio-news') };
   }
   async function draw() {
     try {
-      const content = await fetched();
+      const { content, news } = await fetched();
       bar.removeAttribute('data-lost');
+      dispatchEvent(new CustomEvent('studio:looked', { detail: { news, study: inHand(content) } }));
       const places = (part) => [...part.querySelectorAll('[data-live]')];
       const same = bar.childElementCount > 0 && places(bar).length === places(content).length
         && inHand(bar) === inHand(content);

@@ -4,10 +4,9 @@ import { sent } from './asking.js';
 import { copied } from './copying.js';
 import { valueOf } from './fields.js';
 import { namedTexts } from './named.js';
-import { replace } from './replacing.js';
+import { follow } from './part.js';
 import { rooted } from './root.js';
 
-const LOOK = 5000; // milliseconds between two looks
 const here = document.querySelector('#overview');
 const $ = (selector) => document.querySelector(selector);
 
@@ -33,22 +32,10 @@ function begin(study) {
     }
   }
 
-  async function look() {
-    const reply = await fetch(rooted(`/studio/overview/now?study=${encodeURIComponent(study)}`)).catch(() => null);
-    if (!reply?.ok) return;
-    const holder = document.createElement('template');
-    holder.innerHTML = await reply.text();
-    const fresh = [...holder.content.children];
-    for (const [at, old] of [...$('#now').children].entries()) {
-      const busy = old.querySelector('details[open]') || old.contains(document.activeElement);
-      if (!busy && !old.isEqualNode(fresh[at])) replace(old, fresh[at]);
-    }
-  }
-
   async function refresh() {
     document.activeElement?.blur();
-    for (const menu of document.querySelectorAll('#now details[open]')) menu.open = false;
-    await look();
+    for (const menu of document.querySelectorAll('.ov-menu[open]')) menu.open = false;
+    await follow({ study });
   }
 
   async function put(status) {
@@ -143,5 +130,4 @@ function begin(study) {
       await refresh();
     });
   });
-  setInterval(() => !document.hidden && look(), LOOK);
 }

@@ -2,7 +2,8 @@
 //
 // <a data-part="ID"> opens its address in the element with that id; <form data-part="ID"> does so
 // with what its address answers, after the question of its data-ask-title, -text, -word and -yes.
-// An element with data-refresh="SECONDS" is looked at again while nobody is doing anything in it.
+// An element with data-live follows what happens, while nobody is doing anything in it: the frame's
+// look at the side bar (frame.js) says whether anything has.
 
 import { asked } from "./asking.js";
 import { replace } from "./replacing.js";
@@ -19,7 +20,8 @@ function put(id, page) {
   if (!old || !fresh) return location.reload();
   const held = old.contains(document.activeElement) && document.activeElement;
   replace(old, fresh);
-  if (held) (counterpart(held, fresh) ?? heading(fresh)).focus({ preventScroll: true });
+  const now = document.getElementById(id);
+  if (held && !held.isConnected) (counterpart(held, now) ?? heading(now)).focus({ preventScroll: true });
 }
 
 function counterpart(held, fresh) {
@@ -55,9 +57,12 @@ async function show(id, address, options) {
   }
 }
 
+// Compare has parts that it asks for by itself.
+const isHere = (link) => Boolean(document.getElementById(link?.dataset.part));
+
 document.addEventListener("click", async (event) => {
   const link = event.target.closest("a[data-part]");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  if (!isHere(link) || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   const url = await show(link.dataset.part, link.href);
   if (url) history.pushState({ part: link.dataset.part }, "", url);
@@ -81,8 +86,8 @@ document.addEventListener("submit", async (event) => {
 });
 
 window.addEventListener("popstate", () => {
-  const part = document.querySelector("[data-part]")?.dataset.part;
-  if (part) show(part, location.href);
+  const link = document.querySelector("[data-part]");
+  if (isHere(link)) show(link.dataset.part, location.href);
 });
 
 // What somebody has chosen and not sent must not go back by itself to what it was.
@@ -92,17 +97,33 @@ const busy = (part) =>
   document.hidden ||
   document.querySelector("dialog[open]") ||
   part.matches(":active, [aria-busy]") ||
-  part.querySelector("input:focus") ||
-  [...part.querySelectorAll("input")].some(changed);
+  part.querySelector("input:focus, [aria-busy]") ||
+  [...part.querySelectorAll("input:not([type=hidden])")].some(changed);
 
-for (const { id, dataset } of document.querySelectorAll("[data-refresh]")) {
-  setInterval(async () => {
-    const part = document.getElementById(id);
-    if (!part || busy(part)) return;
-    const before = newest;
-    const { page } = await fetched(location.href).catch(() => ({}));
-    const fresh = page?.getElementById(id);
-    if (!fresh || busy(part) || before !== newest) return;
-    if (document.getElementById(id)?.innerHTML !== fresh.innerHTML) put(id, page);
-  }, 1000 * dataset.refresh);
+const REST = 4; // times as long as the last look took, nothing is asked for
+
+let seen = null; // the news that the page shows
+let rested = 0;
+
+// Shows what has happened since, in all parts of the page with data-live.
+export async function follow({ news, study } = {}) {
+  const before = newest, began = performance.now();
+  const parts = [...document.querySelectorAll("main [data-live]")].filter((part) => !busy(part));
+  if (!parts.length) return;
+  const here = new URL(location.href);
+  if (study && !here.searchParams.has("study")) here.searchParams.set("study", study);
+  const { page } = await fetched(here).catch(() => ({}));
+  rested = performance.now() + REST * (performance.now() - began);
+  if (!page || before !== newest) return;
+  for (const { id } of parts) {
+    const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
+    if (old && fresh && !busy(old)) replace(old, fresh);
+  }
+  seen = news ?? seen;
+  dispatchEvent(new Event("studio:drawn"));
 }
+
+addEventListener("studio:looked", ({ detail }) => {
+  seen ??= detail.news;
+  if (detail.news !== seen && performance.now() >= rested) follow(detail);
+});

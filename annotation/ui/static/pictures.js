@@ -130,50 +130,56 @@ async function act(button, path, json, told, then = HOME) {
 for (const place of document.querySelectorAll("[data-drop]")) zone(place);
 for (const place of document.querySelectorAll("[data-watch][data-going]")) watch(place);
 for (const form of document.querySelectorAll("[data-keep]")) keeping(form);
-for (const box of document.querySelectorAll("[data-submits]")) box.onchange = () => box.form.requestSubmit();
-for (const box of document.querySelectorAll("[data-class]")) {
-  box.onchange = () => {
-    if (box.value) go(`${HOME}/class?${new URLSearchParams({ dataset: box.dataset.class, name: box.value })}`);
-  };
-}
-for (const button of document.querySelectorAll("[data-stop]")) {
-  button.onclick = () => {
-    button.disabled = true;
-    ask(`/jobs/${button.closest("[data-watch]").dataset.watch}/stop`, { json: {} }).catch(() => {});
-  };
-}
-for (const button of document.querySelectorAll("[data-resume]")) {
-  button.onclick = () => act(button, `/jobs/${button.dataset.resume}/resume`, {}, "It goes on.", location.href);
-}
-for (const button of document.querySelectorAll("[data-discard]")) {
-  button.onclick = async () => {
-    const text = "What was sent is removed here; your own files stay as they are.";
-    if (!(await window.studio.ask({ title: "Discard these files?", text, yes: "Discard them" }))) return;
-    act(button, "/discard", { look: button.dataset.discard }, "Discarded: nothing of it is kept.");
-  };
-}
-for (const button of document.querySelectorAll("[data-forget]")) {
-  button.onclick = () => act(button, `/uploads/${button.dataset.forget}`, null, "Discarded: nothing of it is kept.");
-}
 for (const form of document.querySelectorAll("[data-scores]")) scores(form);
-for (const button of document.querySelectorAll("[data-remove]")) {
-  button.onclick = async () => {
-    const { remove: metric, study } = button.dataset;
-    const text = "Its scores of this study are forgotten; the file they came from stays yours.";
-    if (!(await window.studio.ask({ title: `Remove ${metric}?`, text, yes: "Remove" }))) return;
-    act(button, "/scores/remove", { study, metric }, `${metric} is removed.`, location.href);
-  };
-}
-for (const [mark, path, what, text] of [
-  ["delete", "/delete", "set", "Its pictures are removed from the data folder and cannot be brought back."],
-  ["deleteBrought", "/delete-brought", "", "They are removed from the data folder. Sets that came with them or that attacks made of them stay; a campaign whose pictures are gone can no longer be shown on Reconstruct."],
-]) {
-  const named = mark.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
-  for (const button of document.querySelectorAll(`[data-${named}]`)) {
-    button.onclick = async () => {
-      const { name, holds = what, [mark]: key } = button.dataset;
-      const sure = await window.studio.ask({ title: `Delete ${name}?`, text, type: name, yes: `Delete the ${holds}` });
-      if (sure) act(button, path, { holds, key, typed: name }, `${name}: deleted.`);
+
+// What follows changes may be drawn anew.
+function wire() {
+  for (const box of document.querySelectorAll("[data-submits]")) box.onchange = () => box.form.requestSubmit();
+  for (const box of document.querySelectorAll("[data-class]")) {
+    box.onchange = () => {
+      if (box.value) go(`${HOME}/class?${new URLSearchParams({ dataset: box.dataset.class, name: box.value })}`);
     };
   }
+  for (const button of document.querySelectorAll("[data-stop]")) {
+    button.onclick = () => {
+      button.disabled = true;
+      ask(`/jobs/${button.closest("[data-watch]").dataset.watch}/stop`, { json: {} }).catch(() => {});
+    };
+  }
+  for (const button of document.querySelectorAll("[data-resume]")) {
+    button.onclick = () => act(button, `/jobs/${button.dataset.resume}/resume`, {}, "It goes on.", location.href);
+  }
+  for (const button of document.querySelectorAll("[data-discard]")) {
+    button.onclick = async () => {
+      const text = "What was sent is removed here; your own files stay as they are.";
+      if (!(await window.studio.ask({ title: "Discard these files?", text, yes: "Discard them" }))) return;
+      act(button, "/discard", { look: button.dataset.discard }, "Discarded: nothing of it is kept.");
+    };
+  }
+  for (const button of document.querySelectorAll("[data-forget]")) {
+    button.onclick = () => act(button, `/uploads/${button.dataset.forget}`, null, "Discarded: nothing of it is kept.");
+  }
+  for (const button of document.querySelectorAll("[data-remove]")) {
+    button.onclick = async () => {
+      const { remove: metric, study } = button.dataset;
+      const text = "Its scores of this study are forgotten; the file they came from stays yours.";
+      if (!(await window.studio.ask({ title: `Remove ${metric}?`, text, yes: "Remove" }))) return;
+      act(button, "/scores/remove", { study, metric }, `${metric} is removed.`, location.href);
+    };
+  }
+  for (const [mark, path, what, text] of [
+    ["delete", "/delete", "set", "Its pictures are removed from the data folder and cannot be brought back."],
+    ["deleteBrought", "/delete-brought", "", "They are removed from the data folder. Sets that came with them or that attacks made of them stay; a campaign whose pictures are gone can no longer be shown on Reconstruct."],
+  ]) {
+    const named = mark.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
+    for (const button of document.querySelectorAll(`[data-${named}]`)) {
+      button.onclick = async () => {
+        const { name, holds = what, [mark]: key } = button.dataset;
+        const sure = await window.studio.ask({ title: `Delete ${name}?`, text, type: name, yes: `Delete the ${holds}` });
+        if (sure) act(button, path, { holds, key, typed: name }, `${name}: deleted.`);
+      };
+    }
+  }
 }
+wire();
+addEventListener("studio:drawn", wire);

@@ -95,6 +95,7 @@ document.addEventListener("change", (event) => {
 });
 
 window.addEventListener("popstate", () => ask("body"));
+window.addEventListener("studio:drawn", () => watch());
 
 function mark(row) {
   for (const other of row.parentElement.children) other.removeAttribute("aria-current");

@@ -30,7 +30,7 @@ def made(make_study):
 
 
 def now_of(client, study):
-    return client.get(f"/studio/overview/now?study={study.id}").text
+    return client.get(f"/studio/overview?study={study.id}").text
 
 
 def test_a_run_is_begun_and_followed_on_the_page(client, store, made, monkeypatch):

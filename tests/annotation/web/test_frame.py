@@ -11,7 +11,8 @@ from study_factory import answer_all, joined
 
 from annotation.study.labelling import list_studies
 from annotation.ui.mount import web_app
-from annotation.web.frame import STUDY_COOKIE, FrameContext, head, in_hand
+from annotation.web import frame
+from annotation.web.frame import NEWS, STUDY_COOKIE, FrameContext, head, in_hand
 from annotation.web.guard import PROCESS
 from semsim.reporting.glossary import glossary
 
@@ -54,6 +55,23 @@ def test_the_study_of_the_address_comes_before_the_one_chosen_last(store, two):
     assert of(asked("", other)) == other
     assert of(asked("gone", other)) == other
     assert of(asked()) in {one, other}
+
+
+def test_what_happens_anywhere_is_news_with_the_side_bar(store, two, tmp_path, monkeypatch):
+    monkeypatch.setattr(frame, "time", lambda: 60.0)
+    files = iter([1, 1, 1, 2])
+    bar = FrameContext(store=store, changed=lambda: next(files))
+    client = TestClient(web_app(bar, tmp_path / "images"), base_url="http://127.0.0.1")
+
+    def news():
+        return client.get("/studio/frame", params={"study": two[0].id}).headers[NEWS]
+
+    before = news()
+    assert news() == before
+    answer_all(store, joined(store, two[1], "Ada")[0])
+    voted = news()
+    assert voted != before
+    assert news() != voted
 
 
 def test_without_a_study_none_is_in_hand(store):

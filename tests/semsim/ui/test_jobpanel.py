@@ -199,7 +199,7 @@ def test_the_panel_and_what_is_drawn_beside_it_get_one_value_each(job, tmp_path)
         beside = gr.HTML()
         ran = jobpanel.Jobs("Job", "x", tmp_path, "test")
         ran.follow(lambda job: [job.title if job else "none"], [beside])
-    look, stop, resume, _ = (fn.fn for fn in page.fns.values())
+    look, stop, resume, _, hear = (fn.fn for fn in page.fns.values())
     assert len(look(job.id)) == len(ran.panel) + 1
     assert look(job.id)[-1] == "A job"
     assert look("gone")[-1] == "none"
@@ -210,7 +210,8 @@ def test_the_panel_and_what_is_drawn_beside_it_get_one_value_each(job, tmp_path)
     assert "nothing to resume" in told[0]
     assert told[1:][-1] == "A job"
     outputs = [len(fn.outputs) for fn in page.fns.values()]
-    assert outputs == [len(ran.panel) + 1] * 4
+    assert outputs == [*[len(ran.panel) + 1] * 4, len(ran.panel) + 2]
+    assert len(hear(job.id)) == len(hear(None)) == len(ran.panel) + 2
     assert all(fn.api_visibility == "private" for fn in page.fns.values())
 
 
