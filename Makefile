@@ -85,7 +85,7 @@ lint: .venv/test.stamp
 	$(BIN)/ruff format --check .
 
 types: .venv/test.stamp
-	$(BIN)/mypy --num-workers auto
+	$(BIN)/mypy
 
 PYTEST = $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 # Slow tests wait for servers and browsers half of their time: three processes keep two cores busy.
@@ -94,10 +94,10 @@ WAITING = -n $$(( ($$($(BIN)/python -c "import os; print(os.cpu_count())") * 3 +
 test: lint
 	$(PYTEST) -n auto -m "not slow" $(ARGS)
 
-test-all: lint types
+test-all: lint
 	$(PYTEST) $(WAITING) $(ARGS)
 
-test-slow: types
+test-slow: .venv/test.stamp
 	$(PYTEST) $(WAITING) -m slow $(ARGS)
 
 check: lint types

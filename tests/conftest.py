@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import copies
 import pytest
 from filelock import FileLock
 from helpers import ROOT, RUN, limit
@@ -34,6 +35,12 @@ def pytest_xdist_auto_num_workers() -> int:
     One more keeps two cores busy; each takes 20 seconds of a core to import the tests.
     """
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let all workers have their processes copied of one."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        os.environ[copies.SHARED] = copies.start()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,4 @@
-"""Python processes that begin as copies of one that has imported the large libraries.
-
-They have done nothing, and nothing of the product is imported: a copy finds it by itself.
-"""
+"""Python processes that begin as copies of one that has imported much and done nothing."""
 
 import atexit
 import gc
@@ -10,6 +7,7 @@ import json
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -21,7 +19,16 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-LARGE = ("distributed.cli.dask_worker", "pandas", "torch._dynamo")  # the last by every optimiser
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = "SEMSIM_TEST_COPIES"  # the environment variable with the folder of `start`
+# What an original imports before it is copied. LARGE has nothing of the product: a copy finds it by
+# itself. STUDIO has that of this checkout, and torch, so that a page starts no process for what
+# needs it; `tests/test_light.py` has a server without.
+LARGE, STUDIO = "large", "studio"
+IMPORTS = {
+    LARGE: ("distributed.cli.dask_worker", "pandas", "torch._dynamo"),  # the last by any optimiser
+    STUDIO: ("studio", "annotation.ui.mount", "semsim.ui.pages", "torch"),
+}
 
 
 class Copy:
@@ -44,7 +51,7 @@ class Copy:
     def kill(self) -> None:
         """End it and all that it started in its session."""
         if self.poll() is None:
-            _kill(self.pid)
+            end_session(self.pid)
 
     def _within(self, seconds: float | None) -> int | None:
         if self.returncode is None and select.select([self._ended], [], [], seconds)[0]:
@@ -60,12 +67,13 @@ def begin(
     env: Mapping[str, str],
     out: IO[Any],
     err: IO[Any] | None = None,
+    of: str = LARGE,
 ) -> Copy:
     """Start what `python *words` starts; `words` are -m, -c or a file, and what follows.
 
-    out: where it writes what it says, and its errors, unless there is `err`.
+    out: where it writes what it says, and its errors, unless there is `err`. of: its original.
     """
-    line = _original()
+    line = _line(of)
     ended, ends = os.pipe()
     with tempfile.TemporaryFile("w+") as asked:
         json.dump({"words": list(words), "cwd": str(cwd), "env": dict(env)}, asked)
@@ -91,91 +99,139 @@ def run(
 
 
 @cache
-def _original() -> socket.socket:
-    ours, its = socket.socketpair()
-    fileno = its.fileno()
-    around = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    original = subprocess.Popen(
-        [sys.executable, __file__, str(fileno)], env=around, pass_fds=[fileno]
-    )
-    its.close()
+def _line(of: str) -> socket.socket:
+    """Return a connection to an original: that of all workers, else one of this process."""
+    line = socket.socket(socket.AF_UNIX)
+    line.connect(f"{os.environ.get(SHARED) or start()}/{of}")
+    return line
+
+
+@cache
+def start() -> str:
+    """Start the originals, which end with this process; returns the folder of their sockets."""
+    folder = tempfile.mkdtemp()
+    originals = [_original(folder, name) for name in IMPORTS]
 
     def end() -> None:
-        ours.close()
-        original.wait()
+        for one in originals:
+            one.communicate()
+        shutil.rmtree(folder)
 
     atexit.register(end)
-    return ours
+    return folder
 
 
-def copied(line: socket.socket) -> dict[str, Any]:
-    """Make copies for as long as somebody asks; returns in each copy, with what it is to do."""
-    woken, wakes = os.pipe()
-    os.set_blocking(wakes, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    for asked_to_end in (signal.SIGTERM, signal.SIGINT):  # it ends, and all copies, with the tests
-        signal.signal(asked_to_end, signal.SIG_IGN)
-    signal.set_wakeup_fd(wakes)
-    running: dict[int, int] = {}
-    while True:
-        ready, _, _ = select.select([line, woken], [], [])
-        if woken in ready:
-            os.read(woken, 999)
-            _tell_ended(running, os.WNOHANG)
-        if line not in ready:
-            continue
+def _original(folder: str, name: str) -> subprocess.Popen[bytes]:
+    around = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if name == LARGE:
+        del around["PYTHONPATH"]
+    with socket.socket(socket.AF_UNIX) as doors:
+        doors.bind(f"{folder}/{name}")
+        doors.listen()
+        number = doors.fileno()
+        command = [sys.executable, __file__, str(number), *IMPORTS[name]]
+        return subprocess.Popen(command, env=around, pass_fds=[number], stdin=subprocess.PIPE)
+
+
+def end_session(pid: int) -> None:
+    """End a copy and all that it started in its session."""
+    for kill in (os.killpg, os.kill):  # it has no session yet where it has just begun
+        with suppress(ProcessLookupError):  # or it has ended meanwhile
+            kill(pid, signal.SIGKILL)
+            return
+
+
+class Original:
+    """The process that is copied; it imports nothing before somebody asks for a copy.
+
+    doors: where who asks connects; the copies of a connection end with it.
+    """
+
+    def __init__(self, doors: socket.socket, imports: Sequence[str]) -> None:
+        self._doors, self._imports = doors, imports
+        self._lines: list[socket.socket] = []
+        self._running: dict[int, tuple[int, socket.socket]] = {}
+        self._woken, self._wakes = os.pipe()
+        os.set_blocking(self._wakes, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for asked in (signal.SIGTERM, signal.SIGINT):  # it ends, and all copies, with the tests
+            signal.signal(asked, signal.SIG_IGN)
+        signal.set_wakeup_fd(self._wakes)
+
+    def copied(self) -> dict[str, Any]:
+        """Make copies until standard input ends; returns in each copy, with what it is to do."""
+        while 0 not in (ready := self._ready()):
+            if self._woken in ready:
+                os.read(self._woken, 999)
+                self._tell_ended(os.WNOHANG)
+            if self._doors in ready:
+                self._lines.append(self._doors.accept()[0])
+            for line in [one for one in self._lines if one in ready]:
+                if order := self._answered(line):
+                    return order
+        self._end(list(self._running))
+        while self._running:
+            self._tell_ended(0)
+        raise SystemExit
+
+    def _ready(self) -> list[Any]:
+        return select.select([0, self._doors, self._woken, *self._lines], [], [])[0]
+
+    def _answered(self, line: socket.socket) -> dict[str, Any] | None:
+        """Make the copy that a connection asks for; returns its order in the copy alone."""
         word, passed, _, _ = socket.recv_fds(line, 1, 4)
         if not word:
-            break
+            self._lines.remove(line)
+            self._end([pid for pid, (_, asks) in self._running.items() if asks is line])
+            return None
+        for name in self._imports:
+            importlib.import_module(name)
+        gc.freeze()
         *files, ends = passed
         pid = os.fork()
         if pid == 0:
-            return _begun(*files, (line.detach(), woken, wakes, ends, *running.values()))
+            return self._begun(*files, ends)
         for number in files:
             os.close(number)
-        running[pid] = ends
+        self._running[pid] = ends, line
         line.sendall(str(pid).encode())
-    for pid in running:
-        _kill(pid)
-    while running:
-        _tell_ended(running, 0)
-    raise SystemExit
+        return None
 
+    def _begun(self, asked: int, out: int, err: int, ends: int) -> dict[str, Any]:
+        """Cut a copy loose from the original, and return its order."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # Whoever started the tests in the background made them deaf to Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.setsid()
+        with open(os.devnull, "rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        for one in (self._doors, *self._lines):
+            one.close()
+        pipes = (number for number, _ in self._running.values())
+        for number in (out, err, ends, self._woken, self._wakes, *pipes):
+            os.close(number)
+        with open(asked) as file:
+            file.seek(0)
+            told: dict[str, Any] = json.load(file)
+        return told
 
-def _begun(asked: int, out: int, err: int, others: Sequence[int]) -> dict[str, Any]:
-    """Cut a copy loose from the original, and return its order."""
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # Whoever started the tests in the background made them deaf to Ctrl-C.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.setsid()
-    os.dup2(out, 1)
-    os.dup2(err, 2)
-    for number in (out, err, *others):
-        os.close(number)
-    with open(asked) as file:
-        file.seek(0)
-        told: dict[str, Any] = json.load(file)
-    return told
+    def _end(self, pids: Sequence[int]) -> None:
+        for pid in pids:
+            end_session(pid)
 
-
-def _kill(pid: int) -> None:
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:  # it has just begun, and has no session yet
-        os.kill(pid, signal.SIGKILL)
-
-
-def _tell_ended(running: dict[int, int], how: int) -> None:
-    while running:
-        pid, status = os.waitpid(-1, how)
-        if pid == 0:
-            return
-        ends = running.pop(pid)
-        with suppress(BrokenPipeError):  # nobody waits for it
-            os.write(ends, str(os.waitstatus_to_exitcode(status)).encode())
-        os.close(ends)
+    def _tell_ended(self, how: int) -> None:
+        while self._running:
+            pid, status = os.waitpid(-1, how)
+            if pid == 0:
+                return
+            ends, _ = self._running.pop(pid)
+            with suppress(BrokenPipeError):  # nobody waits for it
+                os.write(ends, str(os.waitstatus_to_exitcode(status)).encode())
+            os.close(ends)
 
 
 def become(words: list[str], cwd: str, env: dict[str, str]) -> None:
@@ -201,7 +257,5 @@ def become(words: list[str], cwd: str, env: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    for name in LARGE:
-        importlib.import_module(name)
-    gc.freeze()
-    become(**copied(socket.socket(fileno=int(sys.argv[1]))))
+    became = Original(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]).copied()
+    become(**became)

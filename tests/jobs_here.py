@@ -1,10 +1,14 @@
 """Jobs that pages start, carried out by threads of the process that starts them.
 
+`python jobs_here.py SCRIPT ARGUMENTS` runs a script so.
+
 Nothing here is of the process that a job has in the product: tests/semsim/base/jobs/ and
 tests/e2e/test_whole_path.py have that one.
 """
 
 import os
+import runpy
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,3 +53,9 @@ def _carry_out(job: folders.Job) -> None:
     except Exception:
         if not folders.error_text(job):  # else the job itself says it
             raise
+
+
+if __name__ == "__main__":
+    del sys.argv[0]
+    with jobs_here():
+        runpy.run_path(sys.argv[0], run_name="__main__")

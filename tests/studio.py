@@ -1,23 +1,20 @@
 """Real servers in processes of their own and a real browser, for end-to-end tests."""
 
-import multiprocessing
 import os
-import runpy
 import signal
 import subprocess
-import sys
 import sysconfig
 import urllib.request
 import venv
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from multiprocessing.process import BaseProcess
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import copies
+import jobs_here
 from helpers import ROOT, limit, until
-from jobs_here import jobs_here
 from playwright.sync_api import Browser, BrowserType, expect, sync_playwright
 from programs import needed
 from starlette.routing import BaseRoute, Mount, Route
@@ -42,11 +39,6 @@ CHROMIUM_FLAGS = (
 LONG = 1000 * limit(120)  # milliseconds for whatever a page has to show or do
 expect.set_options(timeout=LONG)
 START_SECONDS = limit(180)  # torch and gradio take long to import on a busy machine
-# Servers are copies of one process that has imported everything and done nothing yet. With torch,
-# a page starts no process for what needs it; `tests/test_light.py` has a server without.
-COPIES = multiprocessing.get_context("forkserver")
-_LATE = ["annotation.ui.mount", "semsim.ui.pages", "torch"]
-COPIES.set_forkserver_preload(["app", *_LATE])
 
 
 @contextmanager
@@ -150,35 +142,21 @@ def typing(
             one.wait()
 
 
-def run_script(
-    command: Sequence[str], environment: Mapping[str, str], log: Path, has_jobs: bool
-) -> None:
-    """Do what `python <command>` does, in this process; its output is appended to `log`.
+def begin(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, has_jobs: bool = False
+) -> copies.Copy:
+    """Start a process that does what `python <command>` does; its output is appended to `log`.
 
     has_jobs: its threads carry out the jobs that it starts.
     """
-    os.environ.clear()
-    os.environ.update(environment)
+    words = [jobs_here.__file__, *command] if has_jobs else command
     with log.open("ab") as told:
-        os.dup2(told.fileno(), sys.stdout.fileno())
-        os.dup2(told.fileno(), sys.stderr.fileno())
-    sys.argv = list(command)
-    # Whoever started the tests in the background made them deaf to Ctrl-C.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Ends with whoever tests it, and yet may have processes of its own, as any server.
-    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
-    with jobs_here() if has_jobs else nullcontext():
-        runpy.run_path(command[0], run_name="__main__")
+        return copies.begin(words, cwd=ROOT, env=environment, out=told, of=copies.STUDIO)
 
 
-def begin(
-    command: Sequence[str], environment: Mapping[str, str], log: Path, has_jobs: bool = False
-) -> BaseProcess:
-    """A process of its own that does what `python <command>` does, see `run_script`."""
-    given = (command, dict(environment), log, has_jobs)
-    process = COPIES.Process(target=run_script, args=given, daemon=True)
-    process.start()
-    return process
+def around(**more: str) -> dict[str, str]:
+    """Return the environment of a process that imports the tests, with more in it."""
+    return {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", **more}
 
 
 class Server:
@@ -195,39 +173,35 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [part.replace("{port}", str(self.port)) for part in command]
         self._has_jobs = has_jobs
-        self._process: BaseProcess | None = None
+        self._process: copies.Copy | None = None
 
     def start(self) -> None:
         """Start and wait until it answers."""
         self.data.mkdir(parents=True, exist_ok=True)
-        environment = {
-            **os.environ,
-            "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
-            "GRADIO_ANALYTICS_ENABLED": "False",
-            "GRADIO_TEMP_DIR": str(self.data / "gradio"),
-        }
-        self._process = begin(self._command, environment, self.data / "server.log", self._has_jobs)
+        told, gradio = self.data / "server.log", str(self.data / "gradio")
+        environment = around(GRADIO_ANALYTICS_ENABLED="False", GRADIO_TEMP_DIR=gradio)
+        self._process = begin(self._command, environment, told, self._has_jobs)
         until(self._answers, START_SECONDS)
 
     def kill(self) -> None:
         """SIGKILL: no goodbye, no clean-up."""
         if self._process is not None:
             self._process.kill()
-            self._process.join()
+            self._process.wait()
             self._process = None
 
-    def interrupt(self) -> int | None:
+    def interrupt(self) -> int:
         """Ctrl-C, until it ends; its exit code."""
         process, self._process = self._process, None
         assert process is not None
-        assert process.pid is not None
-        while process.exitcode is None:
-            os.kill(process.pid, signal.SIGINT)
-            process.join(limit(20))
-        return process.exitcode
+        while (code := process.poll()) is None:
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                os.kill(process.pid, signal.SIGINT)
+                process.wait(limit(20))
+        return code
 
     def _answers(self) -> bool:
-        if self._process is None or not self._process.is_alive():
+        if self._process is None or self._process.poll() is not None:
             raise AssertionError((self.data / "server.log").read_text())
         return answers(self.url)
 

@@ -16,13 +16,13 @@ from annotation.cli.serving import asked
 from semsim.base.storage.places import CHECKPOINTS
 
 
-def start(log: Path, *options: str) -> tuple[int | None, str]:
+def start(log: Path, *options: str) -> tuple[int, str]:
     """The exit code of `python app.py <options>` and what it said."""
     process = begin([str(ROOT / "app.py"), *options], os.environ, log)
-    process.join(START_SECONDS)
-    code = process.exitcode
-    process.kill()
-    return code, log.read_text()
+    try:
+        return process.wait(START_SECONDS), log.read_text()
+    finally:
+        process.kill()
 
 
 @pytest.mark.parametrize("port", ["99999", "0", "-1", "http"])

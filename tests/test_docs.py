@@ -13,6 +13,7 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
+import copies
 import pytest
 from helpers import limit, until
 from made_campaign import toy_campaign
@@ -229,38 +230,29 @@ def as_typed(block):
 
 @pytest.fixture(scope="module")
 def typed(clone, tmp_path_factory):
-    """Each step → its exit code and what it printed, in the order of README and site.
-
-    The pages of `BY_SHELL` come first, all others after them in one process.
-    """
+    """Each step → its exit code and what it printed; pages go on from `FIRST`, `BY_SHELL` last."""
     folder = tmp_path_factory.mktemp("typed")
-    in_shells = [one for page in BY_SHELL for one in typed_in_a_shell(page, clone, folder)]
     given, results = folder / "steps.json", folder / "results.json"
-    steps = [step for step in TYPED if step[0] not in BY_SHELL and not left_out(step[1])]
+    steps = [step for step in TYPED if step[0] != BY_SHELL and not left_out(step[1])]
+    steps.sort(key=lambda step: step[0] != FIRST)
     words = [(page, shlex.split(s) if is_line(s) else s) for page, s in steps]
     given.write_text(json.dumps(words))
     runner = Path(__file__).with_name("readme_runner.py")
-    done = subprocess.run(
-        [sys.executable, str(runner), str(given), str(results)],
-        cwd=clone,
-        env={**os.environ, "PYTHONPATH": str(clone)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    around = {**os.environ, "PYTHONPATH": str(clone)}
+    done = copies.run([str(runner), str(given), str(results)], cwd=clone, env=around)
     assert done.returncode == 0, done.stderr
     found = [(*one, done.stderr) for one in json.loads(results.read_text())]
-    return {**dict(in_shells), **dict(zip(steps, found, strict=True))}
+    return {**dict(zip(steps, found, strict=True)), **dict(typed_in_a_shell(clone, folder))}
 
 
 # Importing takes longer than most commands do, so other pages are typed in one process.
-BY_SHELL = ("docs/tutorials/first-study.md", "docs/tutorials/deploy.md")
+FIRST, BY_SHELL = "docs/tutorials/first-study.md", "docs/tutorials/deploy.md"
 
 
-def typed_in_a_shell(page, checkout, folder):
-    """Each step of a page with its exit code, what it printed, and its errors; one login shell."""
-    steps = [step for step in TYPED if step[0] == page]
-    said = [folder / f"{Path(page).stem}-{n}" for n in range(len(steps))]
+def typed_in_a_shell(checkout, folder):
+    """Each step of `BY_SHELL`, its exit code, what it printed, and its errors; one login shell."""
+    steps = [step for step in TYPED if step[0] == BY_SHELL]
+    said = [folder / f"said-{n}" for n in range(len(steps))]
     typed = [
         f"{{ {step}\n}} < /dev/null > {told}.out 2> {told}.err && echo 0 || echo $?"
         for (_, step), told in zip(steps, said, strict=True)
@@ -348,52 +340,51 @@ def patched(text, lines):
     return "\n".join(there) + "\n"
 
 
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """A checkout with its tests, to which one thing after the other is added."""
+    folder = tmp_path_factory.mktemp("grown")
+    copied(folder, "semsim", "annotation", "tests", "data/demo")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def typed_where(checkout, line):
+    """Return the output of a line of a page, typed in a checkout."""
+    program, *words = shlex.split(line)
+    words = words if program == "python" else [str(checkout / "app.py"), *words]
+    done = copies.run(words, cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize("title", ADDITIONS)
-def test_an_addition_is_one_file_and_one_line_as_typed(tmp_path, title):
+def test_an_addition_is_one_file_and_one_line_as_typed(grown, title):
     """Its file, its import and its line, and the commands that then know it, in a copy."""
-    copied(tmp_path, "semsim", "annotation", "tests", "data/demo")
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     part = ADDITIONS[title]
     written, lines, typed = blocks_of("CONTRIBUTING.md", part)
     new, registry = re.findall(r"^\d\. (?:Write|In) `(\S+)`", part, flags=re.MULTILINE)
     assert [line[:1] for line in lines.text.splitlines()].count("+") <= 2  # an import, a line
-    (tmp_path / new).write_text(written.text + "\n", encoding="utf-8")
-    text = (tmp_path / registry).read_text(encoding="utf-8")
+    assert not (grown / new).exists()
+    (grown / new).write_text(written.text + "\n", encoding="utf-8")
+    text = (grown / registry).read_text(encoding="utf-8")
     text = patched(text, lines.text.splitlines())
-    (tmp_path / registry).write_text(text, encoding="utf-8")
-    told, here = "", environment(tmp_path)
-    for line in typed.text.splitlines():
-        program, *words = shlex.split(line)
-        done = subprocess.run(
-            [here / program, *words], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        told += done.stdout
+    (grown / registry).write_text(text, encoding="utf-8")
+    told = "".join(typed_where(grown, line) for line in typed.text.splitlines())
     assert re.search(r"^\.{4,}", told, flags=re.MULTILINE)  # tests ran
 
 
-def test_a_new_defence_is_added_as_typed(tmp_path):
+def test_a_new_defence_is_added_as_typed(grown):
     """Its file and its line of the tutorial, and the tests that then hold it, in a copy."""
-    copied(tmp_path, "semsim", "annotation", "tests")
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     step = TEXTS["docs/tutorials/defence.md"].split("## 2. Write it")[1].split("\n## ")[0]
     (written,) = blocks_of("docs/tutorials/defence.md", step)
     place, line, registry, tests = re.findall(r"`([^`]*(?:\.py|,|-k [\w-]+))`", step)
-    (tmp_path / place).write_text(written.text + "\n", encoding="utf-8")
-    text = (tmp_path / registry).read_text(encoding="utf-8")
+    (grown / place).write_text(written.text + "\n", encoding="utf-8")
+    text = (grown / registry).read_text(encoding="utf-8")
     before = '        "none": '
     text = text.replace(before, f"        {line}\n{before}", 1)
-    (tmp_path / registry).write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, *shlex.split(tests)[1:]],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"^\.{2,}", done.stdout, flags=re.MULTILINE)  # tests ran
+    (grown / registry).write_text(text, encoding="utf-8")
+    assert re.search(r"^\.{2,}", typed_where(grown, tests), flags=re.MULTILINE)  # tests ran
 
 
 NUMBERS = (ROOT / "docs/numbers.md").read_text(encoding="utf-8")

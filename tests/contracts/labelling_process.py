@@ -1,4 +1,4 @@
-"""People labelling in a process of their own.
+"""People labelling in a process of their own: `labelling_process.py URL TOKEN SEED NAMES`.
 
 Each acknowledged vote is told, as its id and its status, once it has been acknowledged.
 """
@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from typing import TextIO
 
-from helpers import at_once
-from studio import COPIES
+import copies
+from helpers import ROOT, at_once
+from studio import around
 from study_factory import answer_to, arrived
 
 from annotation.store import Store
@@ -31,13 +30,12 @@ def label_everything(store, annotator, rng, acknowledged):
                 acknowledged(vote(store, annotator, answer, datetime.now(UTC)))
 
 
-def label(told: Connection, url: str, token: str, seed: int, names: Sequence[str]) -> None:
-    """Let `names` label all they get; what goes wrong is written to `told` too."""
-    os.dup2(told.fileno(), sys.stderr.fileno())
+def label(url: str, token: str, seed: str, *names: str) -> None:
+    """Let `names` label all they get; what is told goes to standard output."""
 
     def acknowledged(receipt):
         line = f"{receipt.id} {receipt.status}\n"
-        os.write(told.fileno(), line.encode())  # in one piece: others write too
+        os.write(1, line.encode())  # in one piece: others write too
 
     def take_part(store, name):
         person = arrived(store, study_by_token(store, token), name).annotator
@@ -50,15 +48,19 @@ def label(told: Connection, url: str, token: str, seed: int, names: Sequence[str
 @contextmanager
 def labelling(
     url: str, token: str, seed: int, names: Sequence[str]
-) -> Iterator[tuple[BaseProcess, TextIO]]:
-    """A process in which `names` label all they get, and what it tells."""
-    here, there = COPIES.Pipe(duplex=False)
-    process = COPIES.Process(target=label, args=(there, url, token, seed, names))
-    process.start()
-    there.close()
-    try:
-        with here, open(here.fileno(), closefd=False) as lines:
+) -> Iterator[tuple[copies.Copy, TextIO]]:
+    """A process in which `names` label all they get, and what it tells, what goes wrong too."""
+    here, there = os.pipe()
+    words = [__file__, url, token, str(seed), *names]
+    with open(here) as lines, open(there, "wb") as told:
+        process = copies.begin(words, cwd=ROOT, env=around(), out=told, of=copies.STUDIO)
+        told.close()
+        try:
             yield process, lines
-    finally:
-        process.kill()
-        process.join()
+        finally:
+            process.kill()
+            process.wait()
+
+
+if __name__ == "__main__":
+    label(*sys.argv[1:])

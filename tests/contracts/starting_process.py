@@ -1,17 +1,25 @@
-"""What a server does with its database when it starts, in a process of its own."""
+"""What a server does with its database when it starts: `starting_process.py URL FOLDER SETS`.
 
-from collections.abc import Sequence
-from multiprocessing.synchronize import Barrier
+It begins once two have left their mark in the folder.
+"""
+
+import os
+import sys
 from pathlib import Path
 
-from studio import START_SECONDS
+from helpers import until
 
 from annotation.store import Store
 from annotation.study.builtin import ensure_demo
 
 
-def start_on(url: str, sets: Sequence[Path], images: Path, ready: Barrier) -> None:
-    """Open the database and make the built-in studies, once all are `ready`."""
+def main(url: str, folder: Path, *sets: Path) -> None:
+    """Open the database and make the built-in studies, once both are ready."""
     with Store(url) as store:
-        ready.wait(START_SECONDS)
-        ensure_demo(store, sets, images)
+        (folder / f"{os.getpid()}.ready").touch()
+        until(lambda: len([*folder.glob("*.ready")]) == 2, 180)
+        ensure_demo(store, sets, folder / "images")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(Path, sys.argv[2:]))

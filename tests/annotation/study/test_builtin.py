@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from contracts.starting_process import start_on
+from contracts import starting_process
 from made_demo import demo_in
-from studio import COPIES, START_SECONDS
+from studio import START_SECONDS, around, begin
 from study_factory import DATABASES, SURE, empty_database, write_set
 
 from annotation.spec import USUAL_TASK, StudySpec
@@ -111,14 +111,11 @@ def test_a_simulation_cut_short_is_finished(store, small, tmp_path, monkeypatch)
 def test_two_servers_that_start_at_once_make_the_demo_once(kind, tmp_path):
     sets = [write_set(tmp_path / name, model=name, probabilities=SURE) for name in "ab"]
     with empty_database(kind, tmp_path) as url:
-        ready = COPIES.Barrier(2)
-        given = (url, sets, tmp_path / "images", ready)
-        servers = [COPIES.Process(target=start_on, args=given) for _ in range(2)]
-        for server in servers:
-            server.start()
-        for server in servers:
-            server.join(START_SECONDS)
-        assert [server.exitcode for server in servers] == [0, 0]
+        words = [starting_process.__file__, url, *map(str, (tmp_path, *sets))]
+        log = tmp_path / "log"
+        servers = [begin(words, around(), log) for _ in range(2)]
+        ended = [server.wait(START_SECONDS) for server in servers]
+        assert ended == [0, 0], log.read_text()
         with Store(url) as store:
             names = sorted(study.name for study in list_studies(store))
             assert names == [PEOPLE, SIMULATED]
