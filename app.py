@@ -4,7 +4,6 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,9 +29,9 @@ def create_app(store: Any, options: Namespace, note: Callable[[], str] = str) ->
 
     study = StudyContext.of(store, options, note)
     context = ScienceContext.of(options, study.lent)
-    running = partial(jobpanel.running, options.data_dir / "jobs")
-    bar = FrameContext(store=store, running=running, groups=pages.links(), words=glossary)
-    bar = replace(bar, changed=partial(jobpanel.changed, options.data_dir))
+    watched: dict[str, Any] = {"running": partial(jobpanel.running, options.data_dir / "jobs")}
+    watched["changed"] = partial(jobpanel.changed, options.data_dir)
+    bar = FrameContext(store=store, groups=pages.links(), words=glossary, **watched)
     drawn = [mount.Page(*page, context) for page in pages.PAGES]
     return mount.studio(study, options, drawn, *pages.routers(context), bar=bar)
 
