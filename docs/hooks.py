@@ -33,7 +33,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def glossary() -> str:
     """The words of the studio's page Help, and what they mean."""
-    words = tomllib.loads((ROOT / "semsim/reporting/glossary.toml").read_text(encoding="utf-8"))
+    sources = ("semsim/reporting/glossary.toml", "semsim/base/jury.toml")
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in sources]
+    words = {name: said for text in texts for name, said in tomllib.loads(text).items()}
     return "\n".join(["# Glossary", "", *(f"**{name}**\n:   {words[name]}\n" for name in words)])
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from annotation.domain import Study
 from annotation.errors import NotFoundError
 from annotation.formats.study_data import StudyData
-from semsim.base.words import in_markdown, voters_words
+from semsim.base.words import in_markdown, jury_words, voters_words
 
 SIMULATED = (
     "**Simulated votes: no person answered.** They come from a jury of five networks and say "
@@ -30,7 +30,7 @@ def card(data: StudyData, contents: str) -> str:
     """
     study = data.study
     model = study.spec.voter
-    mark = MODEL.format(in_markdown(model)) if model else SIMULATED
+    mark = MODEL.format(in_markdown(model)) if model else f"{SIMULATED} {jury_words()}"
     top = [mark, ""] if study.spec.simulated else []
     facts = [f"- {name}: {value}" for name, value in _facts(data)]
     return "\n".join([*top, f"# {in_markdown(study.name)}", "", *facts, "", contents.strip(), ""])

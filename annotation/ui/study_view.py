@@ -11,7 +11,7 @@ from annotation.web.downloads import DOWNLOADS
 from annotation.web.guard import framers
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill
-from semsim.base.words import voters_words
+from semsim.base.words import jury_words, voters_words
 
 
 def facts(study: Study) -> list[str]:
@@ -83,7 +83,8 @@ def link_note(study: Study) -> str:
     """Return what the researcher should know about the study's link."""
     if study.spec.simulated:
         who = voters_words(study.spec.voters)
-        return f"People cannot join: this study is answered by {who}."
+        near = "" if study.spec.voter else f" {jury_words()}"
+        return f"People cannot join: this study is answered by {who}.{near}"
     protected = " and the password" if study.protected else ""
     notes = {
         StudyStatus.RUNNING: f"Whoever has the link{protected} can take part.",

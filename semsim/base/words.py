@@ -2,7 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
+
+from semsim.base.storage.places import toml_of
 
 PEOPLE, JURY, MODEL = "people", "jury", "model:"  # the column voter; a model's name comes behind
 _SIGNS = {letter: f"\\{letter}" for letter in "\\|*_`[]<>#"}
@@ -44,6 +47,18 @@ def voters_words(voter: str) -> str:
     if model != voter:
         return f"model annotators ({model})"
     return PEOPLE if voter == PEOPLE else "simulated annotators"
+
+
+@cache
+def jury_words() -> str:
+    """Return how near simulated annotators come to people, as `benchmarks.jury` measured it."""
+    return str(toml_of("semsim.base", "jury.toml")["simulated"])
+
+
+def simulated_words(simulated: bool) -> list[str]:
+    """Return the line that a text begins with where programs voted, or none."""
+    said = f"Simulated votes: this says nothing about people. {jury_words()}"
+    return [said] if simulated else []
 
 
 def first_of(

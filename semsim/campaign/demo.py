@@ -265,7 +265,7 @@ def juror_path(work: Path, place: int, settings: JurySettings) -> Path:
 
 def _train_juror(place: int, settings: JurySettings, path: Path, *, report: Report) -> None:
     torch.set_num_threads(1)
-    keep_juror(place, train_juror(place, settings, report=report), path)
+    keep_juror(JURORS[place], train_juror(place, settings, report=report), path)
 
 
 def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:

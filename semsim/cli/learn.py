@@ -23,7 +23,7 @@ from semsim.base.jobs.folders import go_on
 from semsim.base.metric_spec import START
 from semsim.base.registry import build, read_plugin
 from semsim.base.storage.atomic import require_room
-from semsim.base.words import counted, words_of_test
+from semsim.base.words import counted, simulated_words, words_of_test
 from semsim.cli.job import do
 from semsim.datasets import DATASETS
 from semsim.learning import PRESETS, TrainSettings
@@ -382,7 +382,7 @@ def study_text(outcome: dict[str, Any]) -> str:
     """Return the findings of a study as text: a line a value, over all seeds."""
     kind = STUDIES[outcome["what"]]
     title = f"{kind.title} (Fig. {kind.figure}), image-level AUC on held-out images, mean of seeds"
-    simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
+    simulated = simulated_words(outcome["simulated"])
     said = [text_table(*study_table(outcome)), *scale_notes(outcome["rows"])]
     return "\n".join([title, *simulated, *said, *failures(outcome["rows"])])
 
@@ -406,7 +406,7 @@ def left_out_text(outcome: dict[str, Any]) -> str:
         numbers = (row["rho"], row["tau"], row["auc"])
         texts = ["–" if number is None else f"{number:.3f}" for number in numbers]
         rows.append([row["left_out"], row["title"], str(row["n_models"]), *texts])
-    simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
+    simulated = simulated_words(outcome["simulated"])
     auc = auc_words(scope_of(*judged_of(outcome["rows"])))
     head = [f"{outcome['kind']} left out", "metric", "models", "ρ", "τ", auc]
     said = [text_table(head, rows), *scale_notes(outcome["rows"])]

@@ -27,6 +27,7 @@ from semsim.base.stats.analysis import Analysis, analyse
 from semsim.base.storage.atomic import write_json, write_text
 from semsim.base.storage.pieces import key_of
 from semsim.base.storage.places import PROGRAM
+from semsim.base.words import simulated_words
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.plan import choose_images
 from semsim.campaign.vertical import vertical_sets
@@ -293,7 +294,7 @@ def _study_text(panel: _Panel, found: Mapping[str, Any], jury: Jury | None) -> s
     kind, frame = STUDIES[panel.what], study_frame(found["rows"])
     asked = {"figure": panel.figure, "title": kind.title, "judged_by": panel.judged_by.row}
     head = [engine.caption("semsim", "study", **asked, said=SAID[panel.what])]
-    head += ["Simulated votes: this says nothing about people."] if found["simulated"] else []
+    head += simulated_words(found["simulated"])
     head += [f"There {jury.words}"] if jury is not None else []
     rows = [[v if isinstance(v, str) else number(v, 3) for v in row] for row in frame.to_numpy()]
     table = terminal.text_table([kind.axis, *frame.columns[1:]], rows)

@@ -5,6 +5,7 @@ answer what people would be asked. Every row says that it is simulated: no numbe
 anything about people. What they say of originals, and of pictures that show nothing, stands beside.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +34,7 @@ from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set
 from semsim.targets.simulated_annotators import (
     JURORS,
+    Juror,
     TrainedJuror,
     certainty,
     juror_of,
@@ -44,7 +46,8 @@ from semsim.types import LabelledImages
 
 SAYS_NOTHING = "Simulated people: these numbers say nothing about people."
 LIST_SIZE = 20  # words offered for a picture, the right one among them, as in the SemSim paper
-_HELD_OUT = 5  # one of so many training images sets a juror's threshold
+_HELD_OUT = 5  # one of so many training images sets a juror's threshold,
+_MOST_HELD_OUT = 2_000  # unless these are enough
 SAME, DIFFERENT = "same", "different"
 ORIGINAL, GREY, MEAN = "original", "grey", "mean"  # kinds of votes on what no attack made
 CONTROL = "control"  # the attack of sets that no attack made
@@ -178,37 +181,67 @@ def simulated_votes(
 
 
 def data_set_jury(
-    dataset: Plugin, epochs: int, work: Path, *, workers: int = 1, report: Report = silent
+    dataset: Plugin,
+    epochs: int,
+    work: Path,
+    *,
+    jurors: Sequence[Juror] | None = None,
+    workers: int = 1,
+    report: Report = silent,
 ) -> list[Path]:
     """The weights of all jurors of a data set, in `work`; those that are there are used again.
 
     Args:
         epochs: In tenths of those that each takes. They learn four of five training images; the
-            fifth sets their thresholds. No attacked image is among either; those of faces are
-            changed copies.
+            fifth sets their thresholds, of many thousands only 2,000. No attacked image is among
+            either; those of faces are changed copies.
+        jurors: Others than `JURORS`.
     """
-    paths = _jury_paths(dataset, epochs, work)
+    jurors = JURORS if jurors is None else jurors
+    paths = _jury_paths(dataset, epochs, work, jurors)
     pieces = [
-        Piece(key=str(path), work=_train, asked=(place, dataset, epochs, path), note=juror.name)
-        for place, (path, juror) in enumerate(zip(paths, JURORS, strict=True))
+        Piece(
+            key=str(path), work=_train, asked=(place, juror, dataset, epochs, path), note=juror.name
+        )
+        for place, (path, juror) in enumerate(zip(paths, jurors, strict=True))
     ]
     make_files(pieces, workers, report)
     return paths
 
 
-def _jury_paths(dataset: Plugin, epochs: int, work: Path) -> list[Path]:
+def _jury_paths(
+    dataset: Plugin, epochs: int, work: Path, jurors: Sequence[Juror] = JURORS
+) -> list[Path]:
     content = content_of(build(DATASETS, dataset.name, dataset.settings))
     asked = [plain(dataset), epochs, *([content] if content else [])]
-    keys = [key_of(["jury/2", place, *asked], 16) for place in range(len(JURORS))]
+    keys = [
+        key_of(["jury/3", place, *_plain(juror), *asked], 16) for place, juror in enumerate(jurors)
+    ]
     return [work / "jury" / f"{key}.safetensors" for key in keys]
 
 
-def _train(place: int, dataset: Plugin, epochs: int, path: Path, report: Report) -> None:
+def _plain(juror: Juror) -> list[Any]:
+    """What tells its training from another's; its name does not."""
+    bad = [getattr(step, "__name__", repr(step)) for step in juror.bad]
+    return [plain(juror.architecture), bad, juror.lr, juror.epochs, dict(juror.training)]
+
+
+def _train(
+    place: int, juror: Juror, dataset: Plugin, epochs: int, path: Path, report: Report
+) -> None:
     torch.set_num_threads(1)
     data = load(dataset, "train")
-    held = data.pick(range(0, len(data), _HELD_OUT))
-    learned = data.pick([number for number in range(len(data)) if number % _HELD_OUT])
-    keep_juror(place, juror_of(place, learned, held, epochs, place, report=report), path)
+    every = max(_HELD_OUT, len(data) // _MOST_HELD_OUT)
+    held = data.pick(range(0, len(data), every))
+    learned = data.pick([number for number in range(len(data)) if number % every])
+    begun = path.with_suffix(".begun")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    started = time.process_time()
+    found = juror_of(
+        place, learned, held, epochs, place, juror=juror, checkpoint=begun, report=report
+    )
+    keep_juror(juror, found, path, cpu_seconds=time.process_time() - started)
+    begun.unlink()
 
 
 def _votes_on(one: PairSet, task: str, jurors: dict[str, TrainedJuror]) -> pd.DataFrame:

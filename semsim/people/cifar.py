@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from torch import Tensor
 
 from semsim.base.errors import DataError
 from semsim.base.storage.records import guarded
 from semsim.base.table_files import check_columns
+from semsim.images import read_images
 from semsim.people.fetching import raw_file
 from semsim.people.source import SELF, SHARES, Judged, Source, paired, picture_files
 
@@ -40,6 +42,33 @@ def _cifar10h(folder: Path) -> Judged:
     pictures = picture_files(folder, "images/*")
     shown = {(_SEEN, image_id): path for image_id, path in pictures.items()}
     return Judged(pairs=paired(shares, pictures, shown), shares=shares)
+
+
+def named_pictures(folder: Path) -> tuple[np.ndarray, np.ndarray, Tensor]:
+    """Read the pictures of a copy of CIFAR-10H, and what people said of them.
+
+    Args:
+        folder: Of the copy, or one above it.
+
+    Returns:
+        (N, 10), how many people said each word; (N,) int, the true words; (N, 3, H, W) in [0, 1].
+
+    Raises:
+        DataError: Where there is no copy, or no picture in it.
+    """
+    place = CIFAR_10H.found_in(folder)
+    pictures = picture_files(place, "images/*") if place else {}
+    if place is None or not pictures:
+        raise DataError(
+            f"{folder} holds no copy of CIFAR-10H with pictures: `semsim-studio people get "
+            f"cifar-10h` fetches {COUNTS_ARRAY}; lay CIFAR-10's test pictures beside it as "
+            "images/<index>.png, the index with five digits."
+        )
+    table = _counts(place)
+    table = table[table["index"].map(_as_file).isin(list(pictures))]
+    images = read_images([pictures[_as_file(index)] for index in table["index"]])
+    true = table["class_name"].map(CIFAR10.index).to_numpy()
+    return table[list(CIFAR10)].to_numpy(dtype=float), true, images
 
 
 def _counts(folder: Path) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from semsim.base.stats.evidence import Evidence
 from semsim.base.stats.intervals import FEWEST, RULE
 from semsim.base.stats.resampling import FEWEST_BOOTSTRAPPED
 from semsim.base.stats.verdict import rules_of_votes, title_of
-from semsim.base.words import capital, counted
+from semsim.base.words import capital, counted, jury_words
 from semsim.metrics import find_metric
 from semsim.metrics.base import settings_of
 from semsim.reporting.tables import Table
@@ -52,7 +52,8 @@ def analysis_versions() -> dict[str, str]:
 def by_programs(evidence: Evidence) -> str:
     """Return the warning that programs voted; "" where people did."""
     mark = evidence.mark
-    return _BY_PROGRAMS.format(capital(mark)) if mark else ""
+    said = [_BY_PROGRAMS.format(capital(mark)), *([] if evidence.model else [jury_words()])]
+    return " ".join(said) if mark else ""
 
 
 def warnings(analysis: Analysis, origin: Origin) -> list[str]:

@@ -20,6 +20,7 @@ _NAMED = {
     "cnn3": "semsim.targets.cnn3:CNN3",
     "cnn4": "semsim.targets.lenet:CNN4",
     "cnn-small": "semsim.targets.convnet:SmallCNN",
+    "cnn-pooled": "semsim.targets.convnet:PooledCNN",
     "torchvision": "semsim.targets.pretrained:Torchvision",
 }
 TARGETS: Registry[type[Architecture]] = Registry("target architecture", _NAMED)

@@ -46,7 +46,7 @@ def as_attacks_leave_them(images: Tensor, rng: torch.Generator) -> Tensor:
     def some() -> Tensor:
         return torch.rand(one.shape, generator=rng) < 0.5
 
-    changed = torch.where(some(), _shifted(images, rng), images)
+    changed = torch.where(some(), shifted(images, rng), images)
     changed = torch.where(some(), _coarse(changed, rng), changed)
     changed = torch.where(some(), _with_blocks(changed, rng), changed)
     grey = changed.mean(dim=1, keepdim=True)
@@ -55,7 +55,7 @@ def as_attacks_leave_them(images: Tensor, rng: torch.Generator) -> Tensor:
     return torch.where(some() & some(), images, changed)
 
 
-def _shifted(images: Tensor, rng: torch.Generator) -> Tensor:
+def shifted(images: Tensor, rng: torch.Generator) -> Tensor:
     """Moved by up to an eighth of the sides; what comes in is the edge again."""
     height, width = images.shape[2:]
     moved = []
@@ -66,6 +66,12 @@ def _shifted(images: Tensor, rng: torch.Generator) -> Tensor:
         )
         moved.append(image[:, y.clamp(0, height - 1)][:, :, x.clamp(0, width - 1)])
     return torch.stack(moved)
+
+
+def mirrored(images: Tensor, rng: torch.Generator) -> Tensor:
+    """Left for right in half of the images, (N, C, H, W)."""
+    half = torch.rand(len(images), 1, 1, 1, generator=rng) < 0.5
+    return torch.where(half, images.flip(3), images)
 
 
 def _coarse(images: Tensor, rng: torch.Generator) -> Tensor:

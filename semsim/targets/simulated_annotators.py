@@ -5,8 +5,8 @@ symbols moved about, mirrored and turned to nothing. What they are certain of is
 people; it makes the product usable before there is one.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,16 @@ from semsim.base.registry import Plugin, build
 from semsim.datasets.symbols import Symbols
 from semsim.targets import TARGETS
 from semsim.targets.chance import target_facts
-from semsim.targets.degrade import coarse, covered, degrade, ghosted, moved, speckled
+from semsim.targets.degrade import (
+    coarse,
+    covered,
+    degrade,
+    ghosted,
+    mirrored,
+    moved,
+    shifted,
+    speckled,
+)
 from semsim.targets.model import TargetModel, load_target, save_target
 from semsim.targets.train import Degrade, Training, carry_out
 from semsim.targets.train_settings import TrainSettings
@@ -36,6 +45,7 @@ class Juror:
 
     Attributes:
         bad: What happens to the pictures that it learns, in turn.
+        training: Other settings of its training, by their names.
     """
 
     name: str
@@ -43,6 +53,7 @@ class Juror:
     bad: tuple[Degrade, ...]
     lr: float = 0.05
     epochs: int = 10
+    training: Mapping[str, Any] = field(default_factory=dict)
 
 
 _SLOW = {"lr": 0.03, "epochs": 40}
@@ -56,6 +67,17 @@ _FAMILIES: tuple[tuple[str, dict[str, Any], Degrade, dict[str, Any]], ...] = (
 JURORS = tuple(
     Juror(f"Simulated {number}", Plugin(name=family, settings=settings), (moved, bad), **pace)
     for number, (family, settings, bad, pace) in enumerate(_FAMILIES, start=1)
+)
+
+# For many thousands of photographs: of a size for that, and it learns pictures hardly changed.
+PHOTOGRAPH_JURORS = (
+    Juror(
+        "Photographs",
+        Plugin(name="cnn-pooled", settings={"width": 32}),
+        (shifted, mirrored),
+        lr=0.15,
+        training={"batch_size": 256, "mixed_precision": True, "schedule": "cosine"},
+    ),
 )
 
 
@@ -102,24 +124,32 @@ def juror_of(
     epochs: int,
     seed: int,
     *,
+    juror: Juror | None = None,
+    checkpoint: Path | None = None,
     report: Report = silent,
 ) -> TrainedJuror:
     """Juror number `place` of any data set.
 
     Args:
+        juror: Another than that of `JURORS`.
+        checkpoint: As `Training` takes it.
         epochs: In tenths of those that it takes.
         held_out: Pictures that it does not learn, by which its threshold is set.
     """
-    juror = JURORS[place]
-    bad = _in_turn(juror.bad)
+    juror = juror or JURORS[place]
+    bad = in_turn(juror.bad)
     training = Training(
         architecture=build(TARGETS, juror.architecture.name, juror.architecture.settings),
         data=with_nothing(learned, seed),
         settings=TrainSettings(
-            epochs=epochs * juror.epochs // 10, lr=juror.lr, batch_size=32, seed=seed
+            **{"batch_size": 32, **juror.training},
+            epochs=epochs * juror.epochs // 10,
+            lr=juror.lr,
+            seed=seed,
         ),
         device="cpu",
         degrade=bad,
+        checkpoint=checkpoint,
     )
     model = carry_out(training, report)
     tested = with_nothing(held_out, seed + 1)
@@ -128,10 +158,10 @@ def juror_of(
     return TrainedJuror(model=model, threshold=best_threshold(logs, tested.labels.numpy(), seed))
 
 
-def keep_juror(place: int, found: TrainedJuror, path: Path) -> None:
-    """Write juror number `place` to a weight file, for `kept_jury`."""
-    facts = {"juror": JURORS[place].name, "threshold": found.threshold}
-    save_target(found.model, path, name=JURORS[place].architecture.name, facts=facts)
+def keep_juror(juror: Juror, found: TrainedJuror, path: Path, **more: object) -> None:
+    """Write a trained juror to a weight file, with `more` facts, for `kept_jury`."""
+    facts = {"juror": juror.name, "threshold": found.threshold, **more}
+    save_target(found.model, path, name=juror.architecture.name, facts=facts)
 
 
 def kept_jury(paths: Iterable[Path]) -> dict[str, TrainedJuror]:
@@ -145,7 +175,9 @@ def kept_jury(paths: Iterable[Path]) -> dict[str, TrainedJuror]:
     }
 
 
-def _in_turn(steps: Sequence[Degrade]) -> Degrade:
+def in_turn(steps: Sequence[Degrade]) -> Degrade:
+    """Return what does all steps, one after another."""
+
     def bad(images: Tensor, rng: torch.Generator) -> Tensor:
         for step in steps:
             images = step(images, rng)

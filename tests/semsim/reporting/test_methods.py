@@ -6,13 +6,16 @@ from made_votes import table_of
 
 from semsim.base.stats.analysis import AnalysisSettings
 from semsim.base.stats.ceiling import Ceiling
+from semsim.base.words import jury_words
 from semsim.metrics import MetricSpec
 from semsim.reporting.answer import answer_of
 from semsim.reporting.figures import figure
 from semsim.reporting.methods import Origin, facts, metric_table, sections, warnings
 from semsim.reporting.report import report_html
 
-SIMULATED = "Simulated votes: not human data. The numbers below say nothing about people."
+SIMULATED = (
+    "Simulated votes: not human data. The numbers below say nothing about people. " + jury_words()
+)
 
 
 def text(analysis, origin=None):

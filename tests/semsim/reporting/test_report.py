@@ -16,6 +16,7 @@ from PIL import Image
 
 from semsim.base.stats.analysis import AnalysisSettings, analyse
 from semsim.base.stats.evidence import gather
+from semsim.base.words import jury_words
 from semsim.metrics import METRICS
 from semsim.reporting.answer import answer_of
 from semsim.reporting.figures import figure
@@ -23,7 +24,9 @@ from semsim.reporting.methods import Origin
 from semsim.reporting.report import in_blocks, report_html
 from semsim.reporting.tables import table, tables
 
-SIMULATED = "Simulated votes: not human data. The numbers below say nothing about people."
+SIMULATED = (
+    "Simulated votes: not human data. The numbers below say nothing about people. " + jury_words()
+)
 EMBEDDED = "data:image/png;base64,"
 
 

@@ -139,6 +139,18 @@ def test_interrupted_and_resumed_is_the_same_as_never_stopped(tmp_path, stop):
     assert same_weights(resumed, whole)
 
 
+def test_a_cosine_ends_at_no_step_and_is_resumed_as_if_never_stopped(tmp_path):
+    settings = TrainSettings(epochs=4, batch_size=8, lr=0.02, schedule="cosine")
+    asked = training(tmp_path, settings=settings)
+    whole = carry_out(replace(asked, checkpoint=None))
+    with pytest.raises(StopRequestedError):
+        carry_out(asked, stop_after(2))
+    half = read_state(asked.checkpoint, _fingerprint(asked))
+    assert half.lr == pytest.approx(0.01)
+    assert same_weights(carry_out(asked), whole)
+    assert read_state(asked.checkpoint, _fingerprint(asked)).lr == pytest.approx(0, abs=1e-9)
+
+
 def test_dropout_is_seeded_and_resumes_too(tmp_path):
     class Dropping(SmallCNN):
         def build(self, channels, size):

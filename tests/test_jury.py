@@ -1,0 +1,127 @@
+"""`benchmarks.jury`: simulated annotators beside people, on pictures made here."""
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from made_people import made_cifar10h, made_cifar10h_arrays
+
+from benchmarks.jury import (
+    JURIES,
+    STATISTICS,
+    People,
+    _calibrated,
+    claims_of,
+    compare,
+    halves,
+    held_against,
+    keep_sentence,
+    people_of,
+)
+from semsim.base.errors import DataError
+from semsim.base.words import jury_words
+from semsim.people.cifar import CIFAR10
+from semsim.reporting.glossary import glossary
+from semsim.targets.lenet import LeNet
+from semsim.targets.model import TargetModel
+from semsim.targets.simulated_annotators import NOTHING, TrainedJuror
+
+COPY = Path(__file__).resolve().parents[2] / "shared" / "data" / "people"
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Fifty voices on 200 pictures, of which half are hard; pictures are noise."""
+    rng = np.random.default_rng(0)
+    true = rng.integers(10, size=200)
+    sure = np.where(rng.random(200) < 0.5, rng.uniform(0.3, 0.85, 200), 1.0)
+    shares = np.eye(10)[true] * sure[:, None]
+    shares[np.arange(200), (true + 1) % 10] += 1 - sure
+    counts = rng.multinomial(50, shares).astype(float)
+    return People(images=torch.rand(200, 3, 32, 32), counts=counts, true=true)
+
+
+@pytest.fixture(scope="module")
+def jurors():
+    def one(seed):
+        torch.manual_seed(seed)
+        classes = (*reversed(CIFAR10), NOTHING)
+        made = LeNet(width=3, activation="relu")
+        return TargetModel(made, classes, mean=[0.5] * 3, std=[0.2] * 3, size=(32, 32)).eval()
+
+    return {
+        juror.name: TrainedJuror(model=one(seed), threshold=0.05)
+        for seed, juror in enumerate(JURIES["jury"])
+    }
+
+
+def test_who_says_what_people_say_agrees_and_a_guesser_does_not(people):
+    every = np.ones(200, bool)
+    same = held_against(people.shares, people, every)
+    assert [same[name][0] for name in ("rho_hard", "kappa", "confusions")] == pytest.approx([1] * 3)
+    rng = np.random.default_rng(1)
+    guessed = held_against(rng.dirichlet(np.ones(10), 200), people, every)
+    for name in ("rho_hard", "kappa"):
+        value, low, high = guessed[name]
+        assert low <= value <= high
+        assert low < 0 < high
+    assert guessed["right"][2] < 0.25 < same["right"][1]
+    constant = held_against(np.eye(10)[np.zeros(200, int)], people, every)
+    assert constant["kappa"][0] == pytest.approx(0)
+
+
+def test_halves_of_the_people_are_a_ceiling_below_agreement(people):
+    first, second = halves(people)
+    assert np.allclose(first.sum(axis=1), 1)
+    assert (second.sum(axis=1) == 25).all()
+    numbers = held_against(first, replace(people, counts=second), np.ones(200, bool))
+    assert 0.5 < numbers["rho_hard"][0] < 1
+
+
+def test_the_temperature_is_the_one_that_the_shares_were_made_with(people):
+    rng = np.random.default_rng(2)
+    logs = np.log(rng.dirichlet(np.ones(10), 200))
+    told = replace(people, counts=np.exp(logs) * 50)
+    (cooled,) = _calibrated([3 * logs], told, np.arange(200) < 100)
+    assert np.allclose(cooled, logs, rtol=1e-2)
+
+
+def test_what_is_chosen_does_not_depend_on_the_half_that_is_opened(people, jurors):
+    found, best = compare({"jury": jurors}, people)
+    rng = np.random.default_rng(49)
+    opened = np.flatnonzero(rng.permutation(200) >= 100)
+    counts = people.counts.copy()
+    counts[opened] = np.roll(counts[opened], 3, axis=1)
+    others, same = compare({"jury": jurors}, replace(people, counts=counts))
+    assert same == best
+    assert others[best] != found[best]
+    assert {"one calibrated network", "control: a guesser"} < set(found)
+    claims = claims_of(found, "now", dict.fromkeys(STATISTICS, "100 pictures"))
+    assert claims["jury-votes.kappa"].value == found["jury: votes"]["kappa"][0]
+    assert "control-one-word-always.rho_hard" in claims  # its share of the true word is 0 or 1
+
+
+def test_pictures_are_those_that_lie_beside_the_counts(tmp_path):
+    found = people_of(made_cifar10h(tmp_path / "copy"))
+    assert found.images.shape[0] == len(found.true) == len(found.counts) == 3
+    with pytest.raises(DataError, match=r"images/<index>\.png"):
+        people_of(made_cifar10h_arrays(tmp_path / "arrays"))
+
+
+@pytest.mark.skipif(not COPY.is_dir(), reason="no public copies")
+def test_hard_pictures_are_those_of_the_public_copy():
+    found = people_of(COPY)
+    assert (len(found.true), int(found.hard.sum())) == (1077, 591)
+
+
+def test_the_sentence_beside_simulated_votes_is_written_from_numbers(people, tmp_path, monkeypatch):
+    assert glossary()["simulated"] == jury_words()
+    made = tmp_path / "jury.toml"
+    monkeypatch.setattr("benchmarks.jury.SENTENCE", made)
+    keep_sentence(dict.fromkeys(STATISTICS, (0.25, -0.1, 0.5)), people)
+    said = tomllib.loads(made.read_text("utf-8"))["simulated"]
+    assert "On 200 pictures" in said
+    assert said.count("0.250 [−0.10, 0.50]") == 2
