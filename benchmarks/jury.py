@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
@@ -58,7 +57,7 @@ SENTENCE = ROOT / "semsim" / "base" / "jury.toml"
 STATISTICS = ("rho_hard", "kappa", "right", "confusions")
 TARGET = {"rho_hard": 0.35, "kappa": 0.8}  # fixed before anything was measured
 HARD = 0.9  # of a picture, a smaller share of people says its commonest word
-_COPIES, _DRAWS, _SEED = 8, 1000, 49
+_COPIES, _DRAWS, _SEED = 4, 1000, 49
 Numbers = dict[str, tuple[float, float, float]]  # of a statistic: value and ends of its interval
 
 
@@ -106,14 +105,17 @@ def train_juries(
     }
 
 
-def networks_table(juries: Mapping[str, Sequence[Path]], dataset: Plugin) -> pd.DataFrame:
-    """One row a network: its jury, its share right of the test split, and its CPU seconds."""
+def networks(
+    juries: Mapping[str, Sequence[Path]], dataset: Plugin
+) -> list[tuple[str, str, str, float, float]]:
+    """Each network: jury, name, kind, share right of the test split, CPU minutes of training."""
     test, rows = load(dataset, "test"), []
     for jury, paths in juries.items():
         for path, (name, one) in zip(paths, kept_jury(paths).items(), strict=True):
-            right, seconds = accuracy(one.model, test), target_facts(path)["cpu_seconds"]
-            rows.append((jury, name, type(one.model.architecture).__name__, right, seconds))
-    return pd.DataFrame(rows, columns=["jury", "network", "kind", "accuracy", "cpu_seconds"])
+            minutes = float(str(target_facts(path)["cpu_seconds"])) / 60
+            kind = type(one.model.architecture).__name__
+            rows.append((jury, name, kind, accuracy(one.model, test), minutes))
+    return rows
 
 
 def raters(
@@ -182,8 +184,11 @@ def halves(people: People) -> tuple[np.ndarray, np.ndarray]:
 
 def compare(
     juries: Mapping[str, Mapping[str, TrainedJuror]], people: People
-) -> tuple[dict[str, Numbers], str]:
-    """Return the numbers of all raters on the half that is opened, and which was chosen.
+) -> tuple[dict[str, Numbers], str, Numbers]:
+    """Return all raters' numbers on the half that is opened, which was chosen, and the votes'.
+
+    The last are the first rater's numbers on all pictures: votes of a jury, in which nothing is
+    chosen.
 
     Of the juries that is chosen whose lesser share of `TARGET` is greatest on the other half.
     """
@@ -199,7 +204,8 @@ def compare(
     best = max((name for name in said if name.partition(":")[0] in juries), key=lesser)
     found = {name: held_against(one, people, ~chosen) for name, one in said.items()}
     ceiling = held_against(first, replace(people, counts=second), ~chosen)
-    return {**found, "people: one half against the other": ceiling}, best
+    votes = held_against(next(iter(said.values())), people, np.ones(len(people.true), bool))
+    return {**found, "people: one half against the other": ceiling}, best, votes
 
 
 @torch.no_grad()
@@ -271,13 +277,19 @@ def _confusions(said: np.ndarray, true: np.ndarray) -> np.ndarray:
     return cells[~np.eye(len(CIFAR10), dtype=bool)]
 
 
-def keep_sentence(votes: Numbers, people: People) -> None:
-    """Write what stands beside simulated votes: the usual jury's votes on all pictures."""
+def keep_sentence(votes: Numbers, people: People, right: Sequence[float]) -> None:
+    """Write what stands beside simulated votes.
+
+    Args:
+        votes: Of the usual jury's votes on all pictures.
+        right: Shares of test pictures that its networks have right.
+    """
     rho, kappa = (with_interval(*votes[name]) for name in TARGET)
     said = (
-        f"Programs answer, not people. On {len(people.true):,} pictures of CIFAR-10 the majorities "
-        f"of such programs and of people agree with κ {kappa}. On the {people.hard.sum()} hard "
-        f"ones, the shares that name the true class have ρ {rho}."
+        "Programs answer, not people. Five such networks learned CIFAR-10, each until it had "
+        f"{min(right):.0%} to {max(right):.0%} of test pictures right. On {len(people.true):,} "
+        f"pictures their majorities and people's agree with κ {kappa}. On the {people.hard.sum()} "
+        f"hard ones, the shares that name the true class have ρ {rho}."
     )
     write_text(
         SENTENCE,
@@ -285,16 +297,18 @@ def keep_sentence(votes: Numbers, people: People) -> None:
     )
 
 
-def claims_of(found: Mapping[str, Numbers], run: str, n: Mapping[str, str]) -> dict[str, Claim]:
-    """Return each number by its rater and statistic."""
-    return {
-        f"{re.sub(r'[^a-z]+', '-', rater)}.{name}": Claim(
-            *(number if np.isfinite(number) else None for number in numbers), n=n[name], run=run
-        )
-        for rater, every in found.items()
-        for name, numbers in every.items()
-        if np.isfinite(numbers[0])
-    }
+def claims_of(found: Mapping[str, Numbers], run: str, n: str) -> dict[str, Claim]:
+    """Return each number by its rater and statistic; what is no number has none."""
+    claims = {}
+    for rater, every in found.items():
+        for name, (value, low, high) in every.items():
+            known = np.isfinite(low)
+            if np.isfinite(value):
+                key = f"{re.sub(r'[^a-z]+', '-', rater)}.{name}"
+                claims[key] = Claim(
+                    value, low if known else None, high if known else None, n, run=run
+                )
+    return claims
 
 
 def main() -> None:
@@ -323,31 +337,22 @@ def main() -> None:
     juries = {name: kept_jury(own) for name, own in paths.items()}
     with Finds(asked.results) as finds:
         row = finds.table("networks", "jury", "network", "kind", "right", "CPU minutes")
-        for line in networks_table(paths, dataset).itertuples():
-            row(
-                line.jury,
-                line.network,
-                line.kind,
-                f"{line.accuracy:.3f}",
-                f"{line.cpu_seconds / 60:.1f}",
-            )
-        found, best = compare(juries, people)
+        trained = networks(paths, dataset)
+        for *names, right, minutes in trained:
+            row(*names, f"{right:.3f}", f"{minutes:.1f}")
+        found, best, votes = compare(juries, people)
         row = finds.table("table", "who", "ρ, hard", "κ", "right", "confusions")
         for name, numbers in found.items():
             mark = " (chosen)" if name == best else ""
             row(name + mark, *(with_interval(*numbers[one]) for one in STATISTICS))
-        opened = len(people.true) // 2
-        n = dict.fromkeys(STATISTICS, f"{opened} pictures")
-        finds.claims |= claims_of(found, finds.run, n)
-        finds.claims |= claims_of({"chosen": found[best]}, finds.run, n)
-        every = np.ones(len(people.true), bool)
-        votes = held_against(raters(juries, people, every)["jury: votes"], people, every)
-        n = dict.fromkeys(STATISTICS, f"{len(people.true)} pictures")
-        finds.claims |= claims_of({"all jury: votes": votes}, finds.run, n)
+        half = f"{len(people.true) // 2} pictures"
+        finds.claims |= claims_of({**found, "chosen": found[best]}, finds.run, half)
+        whole = f"{len(people.true)} pictures"
+        finds.claims |= claims_of({"all jury: votes": votes}, finds.run, whole)
         for name, least in TARGET.items():
             print(f"{best}, {name}: {judge(found[best][name][0], least=least)}")
         if asked.results:
-            keep_sentence(votes, people)
+            keep_sentence(votes, people, [one[3] for one in trained if one[0] == "jury"])
 
 
 if __name__ == "__main__":

@@ -90,16 +90,16 @@ def test_the_temperature_is_the_one_that_the_shares_were_made_with(people):
 
 
 def test_what_is_chosen_does_not_depend_on_the_half_that_is_opened(people, jurors):
-    found, best = compare({"jury": jurors}, people)
+    found, best, _ = compare({"jury": jurors}, people)
     rng = np.random.default_rng(49)
     opened = np.flatnonzero(rng.permutation(200) >= 100)
     counts = people.counts.copy()
     counts[opened] = np.roll(counts[opened], 3, axis=1)
-    others, same = compare({"jury": jurors}, replace(people, counts=counts))
+    others, same, _ = compare({"jury": jurors}, replace(people, counts=counts))
     assert same == best
     assert others[best] != found[best]
     assert {"one calibrated network", "control: a guesser"} < set(found)
-    claims = claims_of(found, "now", dict.fromkeys(STATISTICS, "100 pictures"))
+    claims = claims_of(found, "now", "100 pictures")
     assert claims["jury-votes.kappa"].value == found["jury: votes"]["kappa"][0]
     assert "control-one-word-always.rho_hard" in claims  # its share of the true word is 0 or 1
 
@@ -121,7 +121,8 @@ def test_the_sentence_beside_simulated_votes_is_written_from_numbers(people, tmp
     assert glossary()["simulated"] == jury_words()
     made = tmp_path / "jury.toml"
     monkeypatch.setattr("benchmarks.jury.SENTENCE", made)
-    keep_sentence(dict.fromkeys(STATISTICS, (0.25, -0.1, 0.5)), people)
+    keep_sentence(dict.fromkeys(STATISTICS, (0.25, -0.1, 0.5)), people, [0.4, 0.6])
     said = tomllib.loads(made.read_text("utf-8"))["simulated"]
+    assert "40% to 60%" in said
     assert "On 200 pictures" in said
     assert said.count("0.250 [−0.10, 0.50]") == 2
