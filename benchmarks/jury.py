@@ -266,7 +266,7 @@ def _kappa(first: np.ndarray, second: np.ndarray) -> float:
     joint = np.zeros((len(CIFAR10),) * 2)
     np.add.at(joint, (first, second), 1 / len(first))
     chance = float(joint.sum(axis=0) @ joint.sum(axis=1))
-    return (float(np.trace(joint)) - chance) / (1 - chance) if chance < 1 else np.nan
+    return round((float(np.trace(joint)) - chance) / (1 - chance), 9) if chance < 1 else np.nan
 
 
 def _confusions(said: np.ndarray, true: np.ndarray) -> np.ndarray:

@@ -9,9 +9,11 @@ import pytest
 import torch
 from made_people import made_cifar10h, made_cifar10h_arrays
 
+from benchmarks.claims import kept
 from benchmarks.jury import (
     JURIES,
     STATISTICS,
+    TARGET,
     People,
     _calibrated,
     claims_of,
@@ -25,6 +27,7 @@ from semsim.base.errors import DataError
 from semsim.base.words import jury_words
 from semsim.people.cifar import CIFAR10
 from semsim.reporting.glossary import glossary
+from semsim.reporting.notation import with_interval
 from semsim.targets.lenet import LeNet
 from semsim.targets.model import TargetModel
 from semsim.targets.simulated_annotators import NOTHING, TrainedJuror
@@ -117,7 +120,13 @@ def test_hard_pictures_are_those_of_the_public_copy():
     assert (len(found.true), int(found.hard.sum())) == (1077, 591)
 
 
-def test_the_sentence_beside_simulated_votes_is_written_from_numbers(people, tmp_path, monkeypatch):
+def test_the_sentence_beside_simulated_votes_has_the_numbers_of_the_results(
+    people, tmp_path, monkeypatch
+):
+    claims = kept("jury")
+    for name in TARGET:
+        own = claims[f"all-jury-votes.{name}"]
+        assert with_interval(own.value, own.low, own.high) in jury_words()
     assert glossary()["simulated"] == jury_words()
     made = tmp_path / "jury.toml"
     monkeypatch.setattr("benchmarks.jury.SENTENCE", made)
