@@ -34,6 +34,24 @@ def resnet18(small_stem: bool) -> tuple[nn.Module, int]:
     return _headless(resnet18(weights=None), small_stem), 512
 
 
+def resnet8(small_stem: bool) -> tuple[nn.Module, int]:
+    """ResNet-8 for CIFAR (He et al. 2016, §4.2, n = 1) up to its pooled layer, and its 64 features.
+
+    Args:
+        small_stem: Changes nothing, since it is made for 32×32.
+    """
+    from torchvision.models.resnet import BasicBlock  # slow to import, often not needed
+
+    stem = nn.Conv2d(3, 16, 3, padding=1, bias=False)
+    body: list[nn.Module] = [stem, nn.BatchNorm2d(16), nn.ReLU()]
+    for before, width in ((16, 16), (16, 32), (32, 64)):
+        stride = 1 if width == before else 2
+        narrowed = nn.Conv2d(before, width, 1, stride, bias=False)
+        shortcut = None if stride == 1 else nn.Sequential(narrowed, nn.BatchNorm2d(width))
+        body.append(BasicBlock(before, width, stride, shortcut))
+    return nn.Sequential(*body, nn.AdaptiveAvgPool2d(1), nn.Flatten()), 64
+
+
 def lenet(small_stem: bool) -> tuple[nn.Module, int]:
     """LeNet-5 (LeCun et al. 1998) with ReLU up to its last hidden layer, and its 84 features.
 
