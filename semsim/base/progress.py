@@ -34,6 +34,8 @@ class Progress:
 
     Attributes:
         look: At a picture that is being made, where one is.
+        paced: Whether steps so far tell how long those left will take; not where these are of
+            another kind, whose cost nobody knows.
     """
 
     done: int
@@ -41,6 +43,7 @@ class Progress:
     note: str = ""
     values: Mapping[str, float] = field(default_factory=dict)
     look: Look | None = field(default=None, compare=False)
+    paced: bool = True
 
 
 Report = Callable[[Progress], None]

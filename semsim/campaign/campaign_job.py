@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +114,7 @@ def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str,
         for text, images in plan.images.items():
             check_classes(classes_of(judge), order.judge, images.names, f"The data set {text}")
     known = known_estimate(plan, order.data)
-    how = runner.HowToRun(device=order.device, retry=order.retry)
-    how = how if known is None else replace(how, estimate=known)
+    how = runner.HowToRun(device=order.device, retry=order.retry, estimate=known)
     with connect(order.scheduler, order.workers, needs=work.__name__) as client:
         outcome = runner.run_plan(plan, order.data, client, how, report)
     resources = Resources(checkpoints=order.checkpoints, device=pick_device(order.device))

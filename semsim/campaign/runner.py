@@ -9,7 +9,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,12 +52,12 @@ class HowToRun:
         device: Where each worker computes: auto, cpu, cuda or mps.
         retry: Try again what broke before with an unforeseen error; an attack that gave a reason
             for its failure is a result and stays.
-        estimate: Gives the time left before a pace is known.
+        estimate: Cost of each piece, by which pieces done are weighed; None where nobody measured.
     """
 
     device: str = "auto"
     retry: bool = False
-    estimate: Estimate = field(default_factory=Estimate)
+    estimate: Estimate | None = None
 
 
 def run_plan(
@@ -112,7 +112,7 @@ class _CampaignRun:
         self.plan, self.data, self.how = plan, data, how
         self.store, self.folder = PieceStore(data), RunFolder(data, plan.campaign.name)
         self.missing: set[str] = set()
-        self._report = report
+        self._report, self._costs = report, how.estimate or Estimate()
         self._asked: dict[str, _Asked] = {}  # by the key of the piece of work
         self._counts: Counter[str] = Counter()
         self._undone: Counter[str] = Counter()  # images, by what kept them from being attacked
@@ -120,9 +120,9 @@ class _CampaignRun:
         self._watched = ""
         self._seen: Strip = ()
         self._cost = {
-            cell.key: how.estimate.image(planned) for planned in plan.sets for cell in planned.cells
+            cell.key: self._costs.image(planned) for planned in plan.sets for cell in planned.cells
         }
-        self._total = seconds_of(plan, how.estimate, self._cost.keys(), plan.targets)
+        self._total = seconds_of(plan, self._costs, self._cost.keys(), plan.targets)
         self._left = 0.0
 
     def begin(self) -> Iterator[Piece]:
@@ -148,13 +148,21 @@ class _CampaignRun:
         begun = sum(self._asked[one].weight * share for one, share in shares)
         done = round(_PARTS * (self._total - self._left + begun))
         total, failed = round(_PARTS * self._total), self._counts["failed"]
-        training = sum(one.planned is None for one in self._asked.values())
+        training = [key for key, one in self._asked.items() if one.planned is None]
+        trained = self._counts["trained"] + sum(standing.shares.get(key, 0.0) for key in training)
+        of = len(training) + self._counts["trained"]
         note = f"{len(self._cost) - len(self.missing)} of {len(self._cost)} images attacked"
-        note += f", {counted(training, 'target')} in training" if training else ""
+        if self._asked and not (shares or standing.over or standing.waiting):
+            note = f"starting the workers: {note}"
+        elif training:
+            note = f"training {counted(of, 'target')}: {trained / of:.0%} done, {note}"
+        elif self._asked:
+            note = f"attacking: {note}"
         note += f", {failed} failed" if failed else ""
         note += f", {self._undone.total()} could not be computed" if self._undone else ""
         note += ", waiting for a worker" if standing.open and standing.waiting else ""
-        self._report(Progress(max(0, min(done, total)), total, note))
+        paced = self.how.estimate is not None or not training
+        self._report(Progress(max(0, min(done, total)), total, note, paced=paced))
 
     def keep(self, piece: Piece, answer: Any) -> Iterable[Piece]:
         """Keep what a worker found; where it is a target, its images can be attacked."""
@@ -225,7 +233,7 @@ class _CampaignRun:
         elif failure := self.store.failure(target.key):
             self._give_up(target, failure)
         elif target.key not in self._asked:
-            asked = _Asked(target=target, weight=self.how.estimate.training(target))
+            asked = _Asked(target=target, weight=self._costs.training(target))
             self._left += asked.weight
             self._asked[target.key] = asked
             kept = self.store.checkpoint(target.key)

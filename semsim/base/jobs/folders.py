@@ -53,6 +53,7 @@ _THIN = 0.2  # seconds between two reports of the same sort that are worth keepi
 _RECENT = 64 * 1024  # bytes at the end of the file that tell the present pace
 _SAME = 2.0  # seconds by which two readings of one process's start may differ
 _PACE = 60.0  # seconds of work by which the time left is judged
+_SURE = 3.0  # seconds of work that tell a pace
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ class ProgressWriter:
     def _write(self, progress: Progress, now: float) -> None:
         values = {name: float(value) for name, value in progress.values.items()}
         line = {"done": progress.done, "total": progress.total, "note": progress.note}
+        line |= {} if progress.paced else {"paced": False}
         text = json.dumps({**line, "values": values, "at": now}, ensure_ascii=False)
         self._file.write(text.encode() + b"\n")
         self._file.flush()
@@ -131,18 +133,20 @@ def read_end(path: Path, limit: int = _RECENT) -> str:
 def seconds_left(points: Sequence[TimedProgress]) -> float | None:
     """Seconds from the last of `points` to its total at the pace of the minute before it.
 
-    None while no pace is known, and at the total: what a job does after its last step, such as
-    judging what it learned, has none.
+    The pace begins with the first step in that minute: what came before it, such as reading
+    libraries, has none. None while no pace is known, and at the total: what a job does after its
+    last step, such as judging what it learned, has none either.
     """
     if not points:
         return None
     last = points[-1]
-    if last.done >= last.total:
+    if last.done >= last.total or not last.paced:
         return None
     # A report from the future is from before the clock was set back.
-    recent = [p for p in points if 0 <= last.at - p.at <= _PACE and p.total == last.total]
-    steps, seconds = last.done - recent[0].done, last.at - recent[0].at
-    if steps <= 0 or seconds <= 0:
+    now = [p for p in points if 0 <= last.at - p.at <= _PACE and p.total == last.total and p.paced]
+    first = next((p for p in now if p.done > now[0].done), last)
+    steps, seconds = last.done - first.done, last.at - first.at
+    if steps <= 0 or seconds < _SURE:
         return None
     return (last.total - last.done) * seconds / steps
 

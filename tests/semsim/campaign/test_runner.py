@@ -61,6 +61,8 @@ def test_a_stopped_campaign_goes_on_and_does_nothing_twice(client, tmp_path):
     assert [p.done for p in told] == sorted(p.done for p in told)
     assert told[-1].done == told[-1].total
     assert told[-1].note == "6 of 6 images attacked"
+    assert not any(one.paced for one in told if "training" in one.note)
+    assert any(one.note.startswith("attacking: ") for one in told)
     assert (result["n_ok"], result["n_failed"]) == (6, 0)
     assert result["reused"] == len(before)
     assert result["computed"] == 6 - len(before)

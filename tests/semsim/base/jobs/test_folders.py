@@ -375,7 +375,7 @@ def test_ctrl_c_leaves_a_stopped_job(make):
 def test_the_time_left_ignores_the_pause_before_a_resume(make):
     job = make("wait")
     now = time.time()
-    lines = [(0, -1000), (10, -990), (10, 10), (20, 20)]
+    lines = [(0, -1000), (10, -990), (10, 10), (15, 15), (20, 20)]
     text = [json.dumps({"done": d, "total": 100, "at": now + at}) for d, at in lines]
     (job.folder / "progress.jsonl").write_text("\n".join(text) + "\n")
     write_json(job.folder / "pid.json", {**owner_now(os.getpid()), "started": now})

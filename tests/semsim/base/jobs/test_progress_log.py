@@ -128,5 +128,20 @@ def test_time_left_is_unknown_before_a_second_report():
     assert seconds_left(points((5, 0), (5, 9))) is None
 
 
+def test_time_left_counts_from_the_first_step_and_needs_some_seconds():
+    reading = [(0, 0), (0, 50)]  # libraries
+    assert seconds_left(points(*reading, (1, 51), (2, 52))) is None
+    assert seconds_left(points(*reading, (1, 51), (9, 55))) == pytest.approx(91 / 2)
+
+
+def test_steps_that_say_nothing_of_those_left_give_no_time(path):
+    write(path, [Progress(n, 100, "training", paced=False) for n in range(9)])
+    trained = read_recent(path)
+    assert not any(one.paced for one in trained)
+    assert seconds_left(trained) is None
+    attacked = points((10, 110), (11, 111), (15, 115))
+    assert seconds_left([*trained, *attacked]) == pytest.approx(85)
+
+
 def test_what_comes_after_the_last_step_has_no_time_left_that_is_known():
     assert seconds_left(points((0, 0), (90, 2), (100, 3))) is None
