@@ -39,7 +39,7 @@ class StudyContext:
         return cls(
             store=store,
             images=options.images,
-            find_sets=partial(set_choices, [DEMO, options.data_dir / "runs"]),
+            find_sets=partial(set_choices, [options.data_dir / "runs", DEMO]),
             imports=(options.data_dir / "imports", DEMO / "people"),
             note=note,
         )

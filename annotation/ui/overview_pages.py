@@ -244,6 +244,7 @@ class _Overview:
             link=f"{request.base_url}join/{study.token}",
             link_note=study_view.link_note(study),
             coverage=coverage(progress),
+            whole=0 < progress.votes_wanted <= progress.votes_done,
             people=study_view.people_table(progress.annotators, datetime.now(UTC), mark),
             fields=FIELDS,
             told=self.runs.told(study.id),

@@ -186,7 +186,7 @@ async def _account_refusal(scope: Scope, who: Who, needed: Role) -> Response | N
     if needed is Role.ADMINISTRATOR and account.role is not needed:
         why = "This page is for administrators."
         if _looks(scope):
-            return page("message.html", 403, title="Administrators only", text=why)
+            return trouble(bare(scope), 403, why, again=False)
         return problem(403, why)
     return None
 

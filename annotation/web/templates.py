@@ -50,6 +50,6 @@ def trouble(path: str, status: int, text: str, *, again: bool = True) -> HTMLRes
     Args:
         again: Whether to offer the same address once more.
     """
-    if path.split("/")[1:2] == ["studio"]:
+    if path.split("/")[1:2] in (["studio"], ["admin"], ["account"]):
         return page("trouble.html", status, text=text, again=again)
     return page("message.html", status, title="That did not work", text=text)

@@ -35,7 +35,7 @@ class Progress:
     Attributes:
         look: At a picture that is being made, where one is.
         paced: Whether steps so far tell how long those left will take; not where these are of
-            another kind, whose cost nobody knows.
+            another kind and of unknown cost.
     """
 
     done: int

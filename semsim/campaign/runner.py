@@ -52,7 +52,7 @@ class HowToRun:
         device: Where each worker computes: auto, cpu, cuda or mps.
         retry: Try again what broke before with an unforeseen error; an attack that gave a reason
             for its failure is a result and stays.
-        estimate: Cost of each piece, by which pieces done are weighed; None where nobody measured.
+        estimate: Cost of each piece, by which pieces done are weighed; None where it is unknown.
     """
 
     device: str = "auto"

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
+from semsim.base.storage.names import free_name
 from semsim.base.words import words_for_seconds
 from semsim.lab import Effort
 from semsim.lab.choices import FormChoice, absent, reasons
@@ -132,7 +133,7 @@ class LabForm(Generic[T]):
         beside: Whether the fields stand beside the lists of pictures and attacks.
         settings: Names of further fields, by the part of the order that has them, "" for the order
             itself.
-        named: Whether an order has a name, which may be left empty.
+        named: What begins the usual name of an order, and its folder; None where it has no name.
         more: What an order has in fields that only the page knows.
         like: What jobs have that carry out the same order.
     """
@@ -147,7 +148,7 @@ class LabForm(Generic[T]):
     folded: str
     beside: bool = True
     numbers: Sequence[NumberField] = ()
-    named: bool = False
+    named: tuple[str, str] | None = None
     more: Callable[[T], Mapping[str, str]] = lambda order: {}
 
     @property
@@ -187,6 +188,10 @@ class LabForm(Generic[T]):
             for one in settings_of(getattr(order, part) if part else order, names)
         }
         return {**{one.name: one.of(order) for one in self.numbers}, **self.more(order), **parts}
+
+    def free_name(self, data: Path) -> str:
+        """Return a name of which no order below `data` has made anything; "" without names."""
+        return free_name(data / "runs", *self.named) if self.named else ""
 
     def state(self, order: T) -> str:
         """Return what a card puts into the form: items of its lists, and values of its fields."""

@@ -80,7 +80,8 @@ def router(context: ScienceContext, pages: Sequence[LabPage[Any]]) -> APIRouter:
     @routes.get("/now")
     def now() -> Response:
         known = {"absent": absent(), "judges": judge_choices(context.checkpoints)}
-        return JSONResponse({**known, "own": own_pictures(context.data)})
+        names = {page.form.name: page.form.free_name(context.data) for page in pages}
+        return JSONResponse({**known, "own": own_pictures(context.data), "names": names})
 
     @routes.get("/drawn/{name}")
     @worded

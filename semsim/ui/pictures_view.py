@@ -20,7 +20,7 @@ from semsim.lab.markup import pieces, rooted
 from semsim.ui import ScienceContext, pictures_data
 from semsim.ui.answers import GoneError
 from semsim.ui.jobpanel import CUT_OFF, JobView, when
-from semsim.ui.pictures_data import ImportEntry, Shelved, Wanted
+from semsim.ui.pictures_data import Shelved, Wanted
 
 # What may be sent after what it belongs to: what the place for it is called, asks and says.
 ADDED = {
@@ -75,23 +75,27 @@ def home(
         rooted(f"/studio/pictures?{urlencode(asked)}{'&' if asked else ''}"),
         page,
         last,
-        _kept(every, brought, *kept),
+        _kept(context, *kept),
         brought,
         [(one.id, one.name, f"{one.have / 1e6:,.1f}", one.size / 1e6) for one in sending],
     )
 
 
-def _kept(
-    every: Sequence[Shelved], brought: Sequence[ImportEntry], name: str, task: str, anew: bool
-) -> dict[str, Any]:
-    """Return what was kept just now and where to go on with it; empty where it is not there."""
-    sets = any(one.folder.parent.name == name for one in every)
-    holds = {one.holds for one in brought if one.key == name}
+def _kept(context: ScienceContext, name: str, task: str, anew: bool) -> dict[str, Any]:
+    """Return what was kept and where to go on with it; empty where it is not there."""
+    sets = any(one.folder.parent.name == name for one in pictures_data.shelf(context))
+    holds = {one.holds for one in pictures_data.brought(context) if one.key == name}
     study = study_address(name, task) if sets else ""
     votes = bool(holds - {"pictures"})
     there = {"name": name, "study": study, "votes": votes, "pictures": "pictures" in holds}
     there["anew"] = anew
     return there if sets or holds else {}
+
+
+def _kept_by(context: ScienceContext, job: Job) -> dict[str, Any]:
+    """Return what a job has kept, as `_kept` does; empty where it has not."""
+    done = jobs.result(job) if job.kind == KEEP and jobs.state(job) is JobState.DONE else {}
+    return _kept(context, done["kept"], done["task"], bool(done["anew"])) if done else {}
 
 
 def _waiting(job: Job, order: ImportOrder) -> dict[str, str]:
@@ -125,7 +129,8 @@ def _lead(every: Sequence[Shelved]) -> str:
 def _card(one: Shelved) -> dict[str, Any]:
     names = ("key", "name", "problem", "changed", "said", "dataset", "attack", "target")
     facts = {name: getattr(one, name) for name in (*names, "at_chance", "built_in")}
-    return {**facts, "shown": pictures_data.shown_classes(one)}
+    study = "" if one.built_in else study_address(one.folder.parent.name, "")
+    return {**facts, "study": study, "shown": pictures_data.shown_classes(one)}
 
 
 def _choices(every: Sequence[Shelved], wanted: Wanted) -> dict[str, list[str]]:
@@ -197,6 +202,7 @@ def plan(context: ScienceContext, job: Job) -> str:
             looked,
             sorted(READ),
             ADDED if looked and _may_lack(job) else {},
+            _kept_by(context, job),
         )
     check_files(job)
     found = plan_of(job)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from semsim.attacks.as_text import with_preset
 from semsim.base.errors import SettingsError
-from semsim.base.storage.names import free_name
 from semsim.campaign.campaign_job import KIND, like
 from semsim.campaign.plan import DEMO_GRID, FIRST_LOOK, PAPER_GRID, Campaign
 from semsim.grid.subprocess_worker import apart
@@ -61,7 +60,7 @@ FORM = LabForm(
         NumberField("seeds", "Seeds", seeds=True),
     ),
     settings={"train": _TRAIN},
-    named=True,
+    named=("campaign", ""),
     more=_more,
     like=like,
     crossed=Crossed(
@@ -79,7 +78,7 @@ def page(context: ScienceContext) -> LabPage[Campaign]:
     place = (context.data, str(context.device), context.checkpoints)
 
     def order_of(given: Given) -> Campaign:
-        return campaign_of(given, free_name(context.data / "runs", "campaign"))
+        return campaign_of(given, FORM.free_name(context.data))
 
     def effort(campaign: Campaign, measuring: bool = False) -> Effort:
         found: Effort = apart(f"{_SETS}:effort", campaign, context.data, measuring)

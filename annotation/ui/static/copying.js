@@ -3,10 +3,11 @@
 // Whether it worked; else the text is selected, to be copied by hand.
 export async function copied(source) {
   try {
-    await navigator.clipboard.writeText(source.textContent);
+    await navigator.clipboard.writeText(source.value ?? source.textContent);
     return true;
   } catch {
-    getSelection().selectAllChildren(source);
+    if (source.select) source.select();
+    else getSelection().selectAllChildren(source);
     return document.execCommand?.("copy") ?? false;
   }
 }

@@ -6,6 +6,7 @@ const HERE = new URL(".", import.meta.url).pathname.slice(0, -1);
 export function read(name, ...others) {
   const form = document.querySelector(`[data-form="${name}"]`);
   const fields = {}, lists = {};
+  form.querySelector("input:invalid")?.reportValidity(); // goes to it; the server refuses it, too
   for (const one of form.querySelectorAll("[name]:not([data-list])")) {
     fields[one.name] = one.type === "checkbox" ? one.checked : one.value;
   }
@@ -54,7 +55,13 @@ export function bind(place) {
   });
   new MutationObserver(() => shown(place)).observe(place, { childList: true, subtree: true });
   shown(place);
-  if (place.querySelector("[data-why], [data-now]")) now(place);
+  if (place.querySelector("[data-why], [data-now]")) {
+    let seen = now(place) && null;
+    addEventListener("studio:looked", ({ detail }) => {
+      if (seen && seen !== detail.news) now(place);
+      seen = detail.news;
+    });
+  }
   anew(place);
 }
 
@@ -63,8 +70,11 @@ export function bind(place) {
 async function now(place) {
   const answer = await fetch(`${HERE}/now`).catch(() => null);
   if (!answer?.ok) return;
-  const { absent, judges, own } = await answer.json();
+  const { absent, judges, own, names } = await answer.json();
   brought(place, own);
+  for (const field of place.querySelectorAll("[data-free]")) {
+    if (field.value === (field.dataset.given ?? "")) field.value = field.dataset.given = names[field.dataset.free];
+  }
   for (const why of place.querySelectorAll("[data-why]")) {
     const off = why.dataset.why in absent;
     const tick = why.closest(".lab-choice").querySelector(".lab-tick");

@@ -6,7 +6,6 @@ from typing import Any
 
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
-from semsim.base.storage.names import free_name
 from semsim.grid.subprocess_worker import apart
 from semsim.lab import LabContext, sets
 from semsim.lab.choices import CHOICES, DATASETS, FormChoice, choices_in
@@ -68,7 +67,7 @@ FORM = LabForm(
         NumberField("attack_seeds", "Attack seeds", "A verdict needs three.", seeds=True),
     ),
     settings={"train": _TRAIN, "shadow": _SHADOW},
-    named=True,
+    named=("experiment", RUNS),
     like=like,
     crossed=Crossed(
         caption="Each dot is a system: a network, cut between client and server, that is trained "
@@ -87,7 +86,7 @@ def page(context: LabContext) -> LabPage[SplitPlan]:
     metrics = metrics_html(context.checkpoints)
 
     def order_of(given: Given) -> SplitPlan:
-        return plan_of(given, free_name(context.data / "runs", "experiment", RUNS))
+        return plan_of(given, FORM.free_name(context.data))
 
     return LabPage(
         form=FORM,

@@ -52,6 +52,13 @@ def test_the_side_bar_says_who_is_signed_in_and_only_administrators_find_account
         assert ('href="/admin"' in page) is administers
 
 
+def test_a_refusal_has_the_side_bar_and_a_way_back(visit):
+    refused = visit("Bo").get("/admin", headers={"accept": "text/html"})
+    assert refused.status_code == 403
+    assert "frame.js" in refused.text
+    assert 'href="/studio/">Home' in refused.text
+
+
 def test_a_session_outlives_a_restart(visit, product, store):
     token = visit("Bo").cookies[ACCOUNT_COOKIE]
     with Store(store.url) as again:

@@ -244,6 +244,7 @@ def test_a_link_to_hand_on_says_where_it_opens():
         page("link.html", link=f"http://{host}/invite/x", told="A link.", days=7).body.decode()
         for host in ("127.0.0.1:80", "[::1]:7860", "127.0.0.1.example.org", "lab:7860")
     ]
+    assert all('data-copy="link"' in text for text in shown)
     only = "Only this computer can open this link."
     assert [only in text for text in shown] == [True, True, False, False]
     assert "make run HOST=0.0.0.0 PORT=80<" in shown[0]
@@ -287,6 +288,12 @@ def test_the_last_administrator_is_told_why_not(visit, ada, bo, store):
         assert reply.status_code == 409
         assert "last administrator" in reply.text
     assert names(store)["Ada"] is ADMIN
+    offered = visit("Ada").get("/admin").text
+    assert f"/admin/disable/{ada.id}" not in offered
+    assert f"/admin/reset/{ada.id}" in offered
+    assert f"/admin/disable/{bo.id}" in offered
+    visit("Ada").post(f"/admin/administrator/{bo.id}")
+    assert f"/admin/disable/{ada.id}" in visit("Ada").get("/admin").text
 
 
 def test_what_does_not_exist_cannot_be_changed(visit, ada):

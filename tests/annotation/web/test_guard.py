@@ -105,7 +105,7 @@ def test_accounts_are_for_administrators():
         assert statuses(ADMIN, session) == dict.fromkeys(ADMIN, status)
     assert statuses(ADMIN, "researcher", "POST") == dict.fromkeys(ADMIN, 403)
     told = {path: client("researcher").get(AT_HOME + path, headers=PAGE).text for path in ADMIN}
-    assert [path for path, text in told.items() if "Administrators only" not in text] == []
+    assert [path for path, text in told.items() if "for administrators" not in text] == []
 
 
 def test_an_annotator_gets_nowhere_else():

@@ -367,6 +367,14 @@ def test_what_is_discarded_is_gone(client, drop, context):
     assert (reply.status_code, reply.json()["error"]) == (404, why)
 
 
+def test_what_is_kept_leads_to_a_study_whenever_it_is_looked_at(client, drop):
+    way = 'href="/studio/new?sets=mine'
+    done = kept(client, drop)
+    for address in (f"{HOME}/plan/{done}", HOME):
+        assert way in client.get(address).text
+        assert "Make a study of these" in page(client, address).text
+
+
 def test_the_plan_of_what_is_kept_says_so(client, drop):
     look = looked(client, sent(client, drop))
     assert "by 2 attacks" not in page(client, f"{HOME}/plan/{look}").text
