@@ -12,9 +12,10 @@ the files are others by then, they are read anew, and the result says why.
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ _FILE = "plan.json"
 _FRAMES = ("votes", "labels", "scores", "people")
 _MOST_REASONS, _MOST_EACH = 40, 8  # told of what is left out
 _PLAN = {"name", "kind", "source", "counts", "sets", "pictures", "human", "notes", "lost"}
-_PLAN |= {"left_out", "reasons", "refusals", "sha256"}
+_PLAN |= {"left_out", "reasons", "refusals", "sha256", "words"}
+_MOST_WORDS = 200  # originals that get a field for what they show; of more a table says it
+_NO_WORD = re.compile(r"[\W\d_]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,7 @@ class ImportOrder(Place):
         uploads: Ids of those that hold the source, which are not needed once it is kept.
         judge: Reads the pictures once they are kept; "" for none.
         task: What people will be asked.
+        words: The class of each image that the source gives none, by image id.
         look, plan: The folder of the look that was kept, and the sha256 of the plan that it left.
     """
 
@@ -77,6 +81,7 @@ class ImportOrder(Place):
     judge: str = ""
     task: str = ""
     uploads: tuple[str, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
     look: Path | None = None
     plan: str = ""
 
@@ -127,6 +132,8 @@ def do_look(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
     for place, found in enumerate(plan.found.sets):
         pairs = [(pair.original, pair.reconstruction) for pair in _shown(found)]
         write_bytes(strip_path(folder, place), strip(pairs))
+    for place, pair in enumerate(_unnamed(plan)):
+        write_bytes(strip_path(folder, -1 - place), strip([(pair.original, pair.reconstruction)]))
     if plan.found.pictures is not None:
         shown = _shown_pictures(plan.found.pictures)
         write_bytes(strip_path(folder, 0), strip([*zip(shown[::2], shown[1::2], strict=False)]))
@@ -215,7 +222,8 @@ def read_plan(folder: Path, sha256: str, stamp: str, report: Report, room: Path)
 def strip_path(folder: Path, place: int) -> Path:
     """Return the path where a look leaves the pictures of the set at this place of the plan.
 
-    Those that are still to be attacked come alone, and lie at place 0.
+    Those that are still to be attacked come alone, and lie at place 0. What has no class lies at
+    the places from -1 down, a pair each.
     """
     return folder / f"strip-{place}.png"
 
@@ -226,6 +234,7 @@ def do_keep(order: ImportOrder, folder: Path, report: Report, judged: Judge) -> 
     What was written before the job was cut off stays, and the judge goes on.
     """
     plan, anew = _plan_to_keep(order, report)
+    plan = plan.worded(order.words)
     places = places_of(order.name, order.data)
     made = kept_already(plan, places) or carry_out(plan, places, report)
     sets = [places.sets / found.folder for found in plan.found.sets]
@@ -278,7 +287,34 @@ def told(plan: ImportPlan) -> dict[str, Any]:
         "left_out": len(plan.found.unread),
         "reasons": _reasons(plan.found.unread),
         "refusals": dict(plan.refusals),
+        "words": [(one.image_id, word_of(one.image_id)) for one in _unnamed(plan)],
     }
+
+
+def _unnamed(plan: ImportPlan) -> list[Pair]:
+    """The first pair of each original without a class; none of more originals than fields."""
+    pairs = (pair for one in plan.found.sets for pair in one.pairs)
+    found = {one.image_id: one for one in pairs if not one.error and not one.class_name}
+    return list(found.values()) if len(found) <= _MOST_WORDS and not plan.found.tables else []
+
+
+def word_of(image_id: str) -> str:
+    """Return the words in the name of a file: its letters, without numbers and signs."""
+    return _NO_WORD.sub(" ", image_id).strip()
+
+
+def checked_words(plan: Mapping[str, Any], given: Mapping[str, str], task: str) -> dict[str, str]:
+    """Return the words given to pictures of a plan, without the space around them.
+
+    Raises `DataError` where people choose among words and a picture has none, or all have one.
+    """
+    words = {image: word.strip() for image, word in given.items()}
+    lacking = [image for image, _ in plan["words"] if not words.get(image)]
+    found = {*words.values(), *(name for one in plan["sets"] for name in one["classes"])} - {""}
+    if task == "recognition" and plan["words"] and (lacking or len(found) < 2):
+        what = f"{lacking[0]} has none" if lacking else "all are the same"
+        raise DataError(f"Write a word under each picture, two different ones at least; {what}.")
+    return words
 
 
 def plan_of(look: Job) -> dict[str, Any]:
@@ -340,6 +376,8 @@ def tasks_for(plan: Mapping[str, Any]) -> dict[str, str]:
     Args:
         plan: As `told` makes it.
     """
+    if plan["words"]:
+        return {"recognition": "", "pair": "", "rating": ""}
     classes = {name for one in plan["sets"] for name in one["classes"]}
     unnamed = sum(one["unnamed"] for one in plan["sets"])
     few = "" if len(classes) > 1 else "it takes the classes of the pictures, two at least"

@@ -99,6 +99,16 @@ class FoundSet:
         pairs = tuple(replace(pair, attack=attack) for pair in self.pairs)
         return replace(self, dataset=dataset, attack=attack, pairs=pairs)
 
+    def worded(self, words: Mapping[str, str]) -> "FoundSet":
+        """The same with other classes of the images in `words`."""
+        named = [
+            replace(one, class_name=words.get(one.image_id, one.class_name)) for one in self.pairs
+        ]
+        kinds = class_names([*self.classes, *(pair.class_name for pair in named)])
+        pairs = tuple(replace(pair, class_name=kinds[pair.class_name]) for pair in named)
+        classes = all_classes((), (*self.classes, *(pair.class_name for pair in pairs)))
+        return replace(self, pairs=pairs, classes=classes)
+
     @property
     def whole(self) -> int:
         """Number of pairs that can be read."""
@@ -224,6 +234,14 @@ class ImportPlan:
         sets = tuple(one.renamed(self.settings.get("attack"), new) for one in self.found.sets)
         found = replace(self.found, sets=sets)
         return replace(self, name=name, settings={**self.settings, **new}, found=found)
+
+    def worded(self, words: Mapping[str, str]) -> "ImportPlan":
+        """The same plan with the class of each image in `words`, by image id."""
+        given = {image: word for image, word in words.items() if word}
+        if not given:
+            return self
+        sets = tuple(one.worded(given) for one in self.found.sets)
+        return replace(self, found=replace(self.found, sets=sets))
 
     @property
     def complete(self) -> bool:

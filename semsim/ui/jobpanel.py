@@ -6,7 +6,6 @@ in the page: a reload, a second browser and a restarted server show the same.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -357,11 +356,6 @@ class Live(NamedTuple):
 def running(root: Path) -> list[Live]:
     """The jobs below `root` that wait or run, newest first."""
     return [_live(job) for job in jobs.list_jobs(root) if jobs.state(job) in jobs.LIVE]
-
-
-def looks(data: Path) -> dict[str, Any]:
-    """Return what the side bar asks of the data folder: `running` and `changed`."""
-    return {"running": partial(running, data / "jobs"), "changed": partial(changed, data)}
 
 
 def changed(data: Path) -> int:

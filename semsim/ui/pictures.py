@@ -23,6 +23,7 @@ from semsim.importers.import_job import (
     KEEP,
     LOOK,
     ImportOrder,
+    checked_words,
     order_of,
     plan_of,
     queue_keep,
@@ -172,10 +173,12 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
         task: Text = "",
         dataset: Text = "",
         attack: Text = "",
+        words: Annotated[dict[str, str] | None, Body()] = None,
     ) -> dict[str, str]:
         job = _job(context, look, LOOK)
         _refuse_kept(job, _root(context))
         plan = plan_of(job)
+        given = checked_words(plan, words or {}, task)
         if judge:
             pictures_data.check_judge(context, judge, plan)
         asked = replace(
@@ -187,6 +190,7 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
             task=task,
             dataset=dataset.strip(),
             attack=attack.strip(),
+            words=given,
         )
         made = queue_keep(asked, _root(context))
         jobs.start(made)

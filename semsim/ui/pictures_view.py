@@ -206,7 +206,7 @@ def plan(context: ScienceContext, job: Job) -> str:
         )
     check_files(job)
     found = plan_of(job)
-    tasks = tasks_for(found)
+    tasks, words = tasks_for(found), [word for _, word in found["words"]]
     return HTML.plan(
         job.id,
         found,
@@ -216,7 +216,7 @@ def plan(context: ScienceContext, job: Job) -> str:
         _checks(found),
         pictures_data.judge_choices(context, found),
         tasks,
-        "recognition" if not tasks["recognition"] else "pair",
+        "pair" if tasks["recognition"] or len({*words}) == 1 or "" in words else "recognition",
         sorted(READ),
         {name: words for name, words in ADDED.items() if _lacks(found, name)},
     )

@@ -84,7 +84,8 @@ function keeping(form) {
     button.disabled = true;
     try {
       const look = form.getAttribute("data-keep"); // form.dataset is the field of that name
-      const { job } = await ask("/keep", { json: { look, ...Object.fromEntries(new FormData(form)) } });
+      const words = Object.fromEntries([...form.querySelectorAll("[data-word]")].map((one) => [one.dataset.word, one.value]));
+      const { job } = await ask("/keep", { json: { look, words, ...Object.fromEntries(new FormData(form)) } });
       go(`${HOME}/plan/${job}`);
     } catch (problem) {
       problemIn(form, problem);

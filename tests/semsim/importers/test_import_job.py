@@ -213,7 +213,9 @@ def test_a_name_that_is_taken_or_none_is_refused(order, tmp_path):
     ],
 )
 def test_words_can_be_asked_for_where_classes_are_known(classes, unnamed, why):
-    found = tasks_for({"sets": [{"classes": classes, "unnamed": unnamed}]})
+    plan = {"sets": [{"classes": classes, "unnamed": unnamed}]}
+    assert tasks_for({**plan, "words": [("a", "")]})["recognition"] == ""  # a field for each
+    found = tasks_for({**plan, "words": []})
     assert why in found["recognition"]
     assert bool(why) == bool(found["recognition"])
     assert (found["pair"], found["rating"]) == ("", "")

@@ -333,7 +333,9 @@ def test_a_flat_drop_becomes_recognition_by_a_table_of_classes(client, tmp_path,
     look = looked(client, sent(client, packed.getvalue(), "flat.zip"))
     shown = page(client, f"{HOME}/plan/{look}").text
     assert "3 pictures have no class." in shown
-    assert "it takes the classes of the pictures" in shown
+    refused = client.post(f"{HOME}/keep", json={"look": look, "name": "x", "task": "recognition"})
+    assert refused.status_code == 422
+    assert "Write a word under each picture" in refused.json()["error"]
     assert "What do the pictures show?" in shown
     wrong = {"upload": sent(client, b"file,label\n0,cat\n", "bad.csv"), "again": look}
     reply = client.post(f"{HOME}/look", json={**wrong, "adds": "classes"})
@@ -354,6 +356,34 @@ def test_a_flat_drop_becomes_recognition_by_a_table_of_classes(client, tmp_path,
     assert uploads.uploads(context.data / "uploads") == []
     asked = {"upload": sent(client, b"x", "x.csv"), "again": look, "adds": "judge"}
     assert client.post(f"{HOME}/look", json=asked).status_code == 422
+
+
+def test_names_of_files_are_offered_as_words_and_can_be_changed(client, tmp_path, context):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number, name in enumerate(("cat_1", "cat_2", "coffee-cup")):
+            for place in ("originals", "net"):
+                blocky(tmp_path / "0.png", len(place) + number)
+                archive.write(tmp_path / "0.png", f"{place}/{name}.png")
+    look = looked(client, sent(client, packed.getvalue(), "own.zip"))
+    html = client.get(f"{HOME}/plan/{look}").text
+    assert 'data-word="coffee-cup" value="coffee cup"' in html
+    assert "cat_2,cat%0A" in html
+    assert 'value="recognition" checked' in html
+    assert client.get(f"{HOME}/looked/{look}/-3.png").content[:4] == b"\x89PNG"
+    words = {"cat_1": "cat", "cat_2": " dog ", "coffee-cup": ""}
+    asked = {"look": look, "name": "own", "task": "recognition", "words": words}
+    reply = client.post(f"{HOME}/keep", json=asked)
+    assert (reply.status_code, "coffee-cup has none" in reply.json()["error"]) == (422, True)
+    asked["words"]["coffee-cup"] = "cup"
+    assert client.post(f"{HOME}/keep", json=asked).status_code == 200
+    (run,) = context.data.rglob("run.json")
+    kept = read_set(run.parent)
+    assert dict(zip(kept.manifest["image_id"], kept.manifest["class_name"], strict=True)) == {
+        "cat_1": "cat",
+        "cat_2": "dog",
+        "coffee-cup": "cup",
+    }
 
 
 def test_what_is_discarded_is_gone(client, drop, context):
