@@ -221,7 +221,7 @@ def _jury_paths(
 
 
 def _plain(juror: Juror) -> list[Any]:
-    """What tells its training from another's; its name does not."""
+    """Return all that tells its training from another's, so not its name."""
     bad = [getattr(step, "__name__", repr(step)) for step in juror.bad]
     return [plain(juror.architecture), bad, juror.lr, juror.epochs, dict(juror.training)]
 

@@ -56,7 +56,7 @@ def as_attacks_leave_them(images: Tensor, rng: torch.Generator) -> Tensor:
 
 
 def shifted(images: Tensor, rng: torch.Generator) -> Tensor:
-    """Moved by up to an eighth of the sides; what comes in is the edge again."""
+    """Move (N, C, H, W) by up to an eighth of the sides; what comes in is the edge again."""
     height, width = images.shape[2:]
     moved = []
     for image in images:
