@@ -20,6 +20,9 @@ STUDY = {
         "protocol",
         "List the versions of a study's protocol, and what its lists of words tell a guesser.",
     ),
+    "activity": _study(
+        "activity", "List who did what to a study, or to all of them, the latest first."
+    ),
     "simulate": _study(
         "simulate",
         "Let simulated annotators, or a vision-language model, answer a study made for them.",

@@ -32,6 +32,7 @@ from annotation.errors import AnnotationError, StudyError
 from annotation.formats import FORMATS, What
 from annotation.formats.card import one_line
 from annotation.spec import SETTINGS, USUAL_TASK, StudySpec, Task, value_of
+from annotation.study import activity as acts
 from annotation.study import exports, labelling, protocols
 from annotation.study import simulate as simulation
 from annotation.study.create import examine, keep_study
@@ -233,6 +234,22 @@ def protocol(
     show(rows, "\n".join([*told, *(lists.said if lists else ())]), as_json)
 
 
+def activity(
+    name: Annotated[str, typer.Argument(help="A study's name or id; left out, all.")] = "",
+    data_dir: DataDir = DATA,
+    database: Database = None,
+    as_json: Json = False,
+) -> None:
+    """List who did what to a study, or to all of them, the latest first."""
+    with opened(database, data_dir) as store:
+        found = acts.activity(store, find_study(store, name).id if name else None)
+    told = (
+        f"{one.at:%Y-%m-%d %H:%M} UTC  {one.study}  {one.by or '–'}: {one.what}" for one in found
+    )
+    rows = [{**asdict(one), "at": one.at.isoformat()} for one in found]
+    show(rows, "\n".join(told), as_json)
+
+
 class With(StrEnum):
     """Maker of the answers of a simulated study."""
 
@@ -381,6 +398,7 @@ def export(
             say(said)
         else:
             typer.echo(f"{formats.export(data, out, wanted, what)} in {out}")
+        acts.exported(store, study.id, wanted)
 
 
 export.__doc__ = f"Write a study to a file or a new folder.\n\nFormats:\n\n{FORMAT_LIST}"

@@ -38,6 +38,7 @@ import numpy as np
 from annotation.errors import StudyError
 
 BOUND = 1.5  # times chance, above which a guesser is warned of
+MOST_LEARNED = 8000  # pictures, of all draws of somebody who learns
 
 
 def as_shown(name: str) -> tuple[str, str]:
@@ -133,6 +134,28 @@ def hits(name: str, lists: Lists) -> np.ndarray:
     scores = GUESSERS[name][1](lists)
     best = scores >= scores.max(axis=1, keepdims=True) - 1e-9
     return best[np.arange(len(best)), lists.right] / best.sum(axis=1)
+
+
+def learned(lists: Sequence[tuple[str, ...]], answers: Sequence[str], share: float) -> float:
+    """Compute the share named by somebody who learns from lists what pictures do not show.
+
+    A `share` of the pictures they recognise, and remember each list with its answer. A list that
+    comes again has the same answer. On another one they guess among the words that were right
+    before, if any stands there. Nothing but the lists tells them more.
+
+    Args:
+        lists, answers: One for each picture, in the order of one person.
+        share: Of pictures recognised without any list, 0 to 1; the mean of several draws.
+    """
+    rng, right, courses = np.random.default_rng(0), 0.0, max(1, MOST_LEARNED // len(lists))
+    for _ in range(courses):
+        known: dict[tuple[str, ...], str] = {}
+        for words, answer, sees in zip(lists, answers, rng.random(len(lists)) < share, strict=True):
+            among = set(known.values()) & set(words) or set(words)
+            if sees:
+                known[words] = answer
+            right += 1 if sees or known.get(words) == answer else (answer in among) / len(among)
+    return right / courses / len(lists)
 
 
 def most_right(found: Sequence[Guess]) -> Guess:

@@ -7,8 +7,8 @@ true puts a real store in its place. All people in it are simulated.
 """
 
 import math
+import random
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import count
@@ -19,8 +19,9 @@ import pandas as pd
 
 from annotation.design import quality
 from annotation.design.assignment import AT_HAND, RECENTLY, share
+from annotation.design.candidates import learned
 from annotation.design.exposure import cells_in_order
-from annotation.design.study_plan import StudyPlan
+from annotation.design.study_plan import StudyPlan, list_key
 from annotation.domain import StimulusKind, TrialKind
 from annotation.errors import StudyError
 from annotation.spec import USUAL_TASK, Lists, StudySpec
@@ -33,6 +34,7 @@ SECONDS_PER_VOTE = 3.0  # what a practised person takes, where nobody has answer
 PACE, JITTER = 0.4, 0.5
 # What many answers take on average, over what one usually takes: slow ones are slower by more.
 MEAN_OVER_MEDIAN = math.exp((PACE**2 + JITTER**2) / 2)
+SEEN = 0.25  # of the pictures, by somebody who learns from lists, without them
 BETWEEN = 0.4  # seconds that an answer takes beyond looking, as the labelling page has it
 
 
@@ -67,6 +69,12 @@ def load_of(plan: StudyPlan, *, drawn: bool = True) -> Load:
     decoys = any(item.kind is StimulusKind.DECOY for item in plan.items)
     most = len(plan.models) * (2 if decoys else 1) + plan.spec.label_originals
     return Load(n_items=n, least=min(most, _ceil(n, len(items))), most=most)
+
+
+def seconds_of(votes: float, usual_ms: float | None = None) -> float:
+    """The seconds that `votes` answers take where one usually takes `usual_ms`, if known."""
+    each = SECONDS_PER_VOTE if usual_ms is None else usual_ms / 1000 + BETWEEN
+    return votes * each * MEAN_OVER_MEDIAN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,17 +129,17 @@ def workload(
     limits = (load.most, spec.max_views, spec.items_per_person)
     most_views = min(n for n in limits if n is not None)
     views = min(most_views, _ceil(spec.votes_per_item * load.least, people))
-    carry_over, lists = _carry_over(spec, views, most_views), _shared_lists(spec, views)
-    seconds = SECONDS_PER_VOTE if usual_ms is None else usual_ms / 1000 + BETWEEN
+    carry_over = _carry_over(spec, views, most_views)
+    seconds = seconds_of(1, usual_ms) / MEAN_OVER_MEDIAN
     votes = load.n_items * spec.votes_per_item
     more = round(people * quality.expected(spec, votes / people, n_gold))
-    needs = (votes + more) * seconds * MEAN_OVER_MEDIAN
+    needs = seconds_of(votes + more, usual_ms)
     besides = f" and about {counted(more, 'answer')} that never count" if more else ""
     return Workload(
         annotators_needed=needed,
         annotators_enough=enough,
         views_each=views,
-        risk=" ".join([*_shortage(spec, people, needed, enough), carry_over, *lists]),
+        risk=" ".join([*_shortage(spec, people, needed, enough), carry_over]),
         hours=needs / 3600,
         work=f"{counted(load.n_items, 'item')} × {counted(spec.votes_per_item, 'vote')} = "
         f"{counted(votes, 'vote')}{besides}: about {duration(needs)} in all, "
@@ -142,13 +150,27 @@ def workload(
     )
 
 
-def _shared_lists(spec: StudySpec, views: int) -> Iterator[str]:
-    """Yield a warning where a list gives away an original that an annotator meets again."""
-    if spec.kind.lists and spec.lists is Lists.ORIGINAL and views > 1:
-        yield (
-            "All pictures of an original share one list of words, which tells that they belong "
-            "together; with wrong words drawn anew for each item none does."
-        )
+def told_by_lists(plan: StudyPlan) -> list[str]:
+    """Return a sentence on what lists tell somebody who meets originals again; [] where none do."""
+    spec, views = plan.spec, Counter[str]()
+    items = [one for one in plan.items if list_key(spec, one) in plan.candidates]
+    random.Random(spec.seed).shuffle(items)
+    course = []
+    for one in items[: spec.items_per_person]:
+        views[one.image_id] += 1
+        if spec.max_views is None or views[one.image_id] <= spec.max_views:
+            course.append(plan.candidates[list_key(spec, one)])
+    if max(views.values(), default=0) < 2 or spec.max_views == 1:
+        return []
+    lists, answers = ([getattr(one, of) for one in course] for of in ("classes", "true_class"))
+    shared = spec.lists is Lists.ORIGINAL
+    return [
+        f"Who recognises {SEEN:.0%} of the pictures, remembers each list and learns from it names "
+        f"{learned(lists, answers, SEEN):.0%}; without lists to learn from that would be "
+        f"{SEEN + (1 - SEEN) / len(lists[0]):.0%}."
+        + " All pictures of an original share one list: drawn anew for each item, or with fewer "
+        "views of an original, lists tell less." * shared
+    ]
 
 
 def _needed(spec: StudySpec, load: Load) -> int:

@@ -1,5 +1,6 @@
 """Inside one transaction: what has been answered so far. Nothing here changes anything."""
 
+from collections.abc import Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from sqlalchemy import (
     func,
     or_,
     select,
+    true,
 )
 from sqlalchemy.orm import Session, aliased
 
@@ -32,9 +34,9 @@ from annotation.domain import (
 )
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.spec import Task
-from annotation.store import catch_trials, tables, trials
+from annotation.store import catch_trials, people, tables, trials
 from annotation.store.catch_trials import Caught
-from annotation.store.events import VOTED
+from annotation.store.events import EXPORTED, VOTED
 from annotation.store.slots import has_held
 from annotation.store.studies import DELETED, WRITTEN, settings_in, study_of
 from annotation.store.tables import (
@@ -50,6 +52,11 @@ from annotation.store.tables import (
 )
 from annotation.tasks.kind import NONE
 
+ACTS = (
+    *("study_created", "status", "renamed", "amended", "study_deleted"),
+    *(people.LINKED, people.STATUS, EXPORTED),
+)
+TIMED = 200  # answers by which the pace of a study is known
 NO_PICTURE = "The study has no such picture."
 _ITEM = (
     StimulusRow.id.label("item"),
@@ -90,13 +97,13 @@ def _votes_per_item(tx: Session, study: Study) -> dict[int, int]:
 
 def _annotator_rows(tx: Session, study: Study) -> list[AnnotatorRow]:
     of = {row.annotator_id: row for row in tx.execute(_summaries(study))}
-    people = tx.scalars(
+    found = tx.scalars(
         select(tables.AnnotatorRow)
         .where(tables.AnnotatorRow.study_id == study.id)
         .order_by(tables.AnnotatorRow.created, tables.AnnotatorRow.name_key)
     ).all()
     caught = catch_trials.caught(tx, study)
-    by_itself = catch_trials.paused_by_itself(tx, people)
+    by_itself = catch_trials.paused_by_itself(tx, found)
     return [
         _annotator_row(
             study,
@@ -105,7 +112,7 @@ def _annotator_rows(tx: Session, study: Study) -> list[AnnotatorRow]:
             caught=caught.get(one.id, Caught()),
             paused_by_itself=one.id in by_itself,
         )
-        for one in people
+        for one in found
     ]
 
 
@@ -174,6 +181,23 @@ def usual_rt_ms(tx: Session, task: Task) -> float | None:
     return tx.scalar(select(median_rt_ms(n, *where))) if n else None
 
 
+def own_rt_ms(tx: Session, study_id: str) -> float | None:
+    """The median time of up to `TIMED` answers of a study; None below a tenth of them."""
+    where = (VoteRow.study_id == study_id, VoteRow.status == VoteStatus.COUNTED)
+    times = tx.scalars(
+        select(VoteRow.rt_ms).where(*where, VoteRow.rt_ms.is_not(None)).limit(TIMED)
+    ).all()
+    return median(times) if len(times) >= TIMED / 10 else None
+
+
+def most_each(tx: Session, study: Study) -> int:
+    """Count the items that one person is asked about at most, those that never count left out."""
+    originals = select(func.count()).where(SourceRow.study_id == study.id)
+    views = study.spec.max_views
+    seen = study.n_items if views is None else views * (tx.scalar(originals) or 0)
+    return min(study.n_items, seen, study.spec.items_per_person or study.n_items)
+
+
 def image_of(tx: Session, annotator: Annotator, token: str) -> str:
     """Return the SHA-256 of the image behind `token`, whose item `annotator` has or had."""
     row = tx.execute(
@@ -204,6 +228,25 @@ def events_so_far(tx: Session, study_id: str = "") -> tuple[int, int]:
     asked = so_far.where(EventRow.study_id == study_id) if study_id else so_far
     last, n = tx.execute(asked).one()
     return last or 0, n
+
+
+def acts(tx: Session, study_id: str | None, most: int) -> Sequence[Row[Any]]:
+    """The latest events of what researchers do; of all studies where none is named.
+
+    One row each: at, kind, data, the study's name (empty once it is deleted), the annotator's.
+    """
+    return tx.execute(
+        select(
+            *(EventRow.at, EventRow.kind, EventRow.data),
+            StudyRow.name.label("study"),
+            tables.AnnotatorRow.name.label("person"),
+        )
+        .join(StudyRow, StudyRow.id == EventRow.study_id)
+        .outerjoin(tables.AnnotatorRow, tables.AnnotatorRow.id == EventRow.annotator_id)
+        .where(EventRow.kind.in_(ACTS), true() if study_id is None else StudyRow.id == study_id)
+        .order_by(EventRow.id.desc())
+        .limit(most)
+    ).all()
 
 
 def voted(tx: Session) -> list[str]:

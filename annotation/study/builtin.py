@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from annotation.domain import Study
 from annotation.images import Shelf
-from annotation.spec import USUAL_TASK, StudySpec, Task
+from annotation.spec import USUAL_TASK, Lists, StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.labelling import list_studies, progress
@@ -30,6 +31,8 @@ _OF_PERSONS = {
     for name, text in USUAL.items()
     if name.startswith("pair.") and "subject" in text
 }
+# A person meets an original under every model: lists drawn anew tell least (`told_by_lists`).
+_FOR_PEOPLE: dict[str, Any] = {"lists": Lists.ITEM, "set_aside": 1, "practice": 2}
 _DECOYS = 0.5  # one decoy to two pairs of the same person, as in the paper
 
 log = logging.getLogger(__name__)
@@ -106,7 +109,7 @@ def _wanted(sets: Sequence[Path], pairs: Sequence[Path]) -> list[tuple[StudySpec
     faces = StudySpec(
         name=PAIRS, title="Faces", task=Task("pair"), decoy_rate=_DECOYS, texts=_OF_PERSONS
     )
-    people = replace(spec, name=PEOPLE, simulated=False)
+    people = replace(spec, name=PEOPLE, simulated=False, **_FOR_PEOPLE)
     return [one for one in ((spec, sets), (faces, pairs), (people, sets)) if one[1]]
 
 

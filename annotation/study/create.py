@@ -24,7 +24,7 @@ from annotation.design import quality
 from annotation.design.candidates import list_facts
 from annotation.design.quality import Gold
 from annotation.design.study_plan import Original, Reconstruction, StudyPlan, plan_study
-from annotation.design.workload import load_of, workload
+from annotation.design.workload import load_of, told_by_lists, workload
 from annotation.domain import Study
 from annotation.errors import StudyError
 from annotation.formats.plain import read_table
@@ -482,7 +482,7 @@ def _meant(
 
 def _notes_on_lists(plan: StudyPlan) -> tuple[str, ...]:
     facts = list_facts(plan.candidates.values())
-    return facts.said if facts else ()
+    return (*facts.said, *told_by_lists(plan)) if facts else ()
 
 
 def _counts(

@@ -69,12 +69,11 @@ class Pair(Kind):
     choice = "Pair: do both show the same?"
     question = "Do both pictures show the same subject?"
     about = (
-        "You will see two pictures side by side, the right one often damaged. For each pair, press "
-        "one key: both show the same, or they show different things."
+        "You will see two pictures side by side, the right one often damaged. For each pair, say "
+        "whether both show the same, or different things."
     )
     rules = (
-        "Compare what the two pictures show: press F if it is the same subject, J if it is "
-        "different, or click.",
+        "Compare what the two pictures show: is it the same subject, or a different one?",
         "The same subject may be damaged, paler or blurred in one of them; that makes no "
         "difference to the answer.",
         "If you can make nothing out in one of them, answer different: you do not recognise the "
@@ -82,7 +81,7 @@ class Pair(Kind):
         "You need not be sure. Answer what seems more likely from what you see.",
         "Judge every pair by itself, whatever you answered before. Either answer may be right "
         "often, or never.",
-        "Backspace takes the last answer back.",
+        "Undo takes the last answer back.",
     )
     check = _CHECK
     only: ClassVar[Mapping[str, str]] = MappingProxyType(

@@ -86,11 +86,11 @@ class Rating(Kind):
     question = "How much of the original can you make out?"
     about = (
         "You will see an original and a second picture made from it, often damaged. Each time, "
-        "press one number: how much of the original can you make out in the second picture?"
+        "choose one number: how much of the original can you make out in the second picture?"
     )
     rules = (
-        "Compare the second picture with the original: press the key of a number, or click it. The "
-        "lowest and the highest number say what they stand for.",
+        "Compare the second picture with the original: choose a number. The lowest and the "
+        "highest one say what they stand for.",
         "Rate how much of what the original shows can be made out, not how good the second "
         "picture looks.",
         "If you can make nothing of the original out, give the lowest number; if nothing is "
@@ -98,7 +98,7 @@ class Rating(Kind):
         "You need not be sure. Give the number that fits best what you see.",
         "Rate every picture by itself, whatever you answered before. Any number may be right "
         "often, or never.",
-        "Backspace takes the last answer back.",
+        "Undo takes the last answer back.",
     )
     check = _CHECK
     only: ClassVar[Mapping[str, str]] = MappingProxyType({one: _ALONE.format(one) for one in _OWN})

@@ -13,8 +13,8 @@ _CHECK = (
         name="nothing",
         text="You can make nothing out in a picture. What do you do?",
         options=(
-            ("cannot", "I press the key for “I can’t make it out”."),
-            ("any", "I press the key of any word, to get on."),
+            ("cannot", "I choose “I can’t make it out”."),
+            ("any", "I choose any word, to get on."),
             ("leave", "I close the page."),
         ),
         right="cannot",
@@ -71,17 +71,17 @@ class Recognition(Kind):
     question = "What do you see in the picture?"
     about = (
         "You will see small pictures, many of them damaged, one after the other. For each one, "
-        "press one key: the word for what you recognise in it, or none."
+        "choose the word for what you recognise in it, or none."
     )
     rules = (
-        "Name what you recognise: press the key on the button with that word, or click it.",
+        "Name what you recognise: choose the button with that word.",
         "If none of the words fits, answer none of these, for one of two reasons: “I can’t make it "
-        "out” (Space) or “I see something else” (N). It is as good an answer as any word.",
+        "out” or “I see something else”. It is as good an answer as any word.",
         "You need not be sure. Give a word when something in the picture speaks for it, and none "
         "when you would only guess blindly.",
         "Judge every picture by itself, whatever you answered before. A word may be right often, "
         "or never.",
-        "Backspace takes the last answer back.",
+        "Undo takes the last answer back.",
     )
     check = _CHECK
     only: ClassVar[Mapping[str, str]] = MappingProxyType(

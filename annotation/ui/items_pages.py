@@ -197,7 +197,7 @@ class _Items:
         data, table = self.kept.of(study)
         row = table[table["item"] == item]
         if row.empty:
-            raise NotFoundError("The study in hand has no such item.")
+            raise NotFoundError("The current study has no such item.")
         filters = Filters.of(request.query_params)
         among = narrowed(table, data.votes, filters)
         order = list(among["item"])

@@ -153,7 +153,7 @@ def web_app(bar: frame.FrameContext, images: Shelf, *more: APIRouter) -> FastAPI
     if who is not None:
         app.include_router(account_api.router(store))
     checked = [*([] if who is None else [Depends(required(who))]), Depends(frame.there(bar))]
-    for routes in (frame.router(bar), researcher_router(store, images), *more):
+    for routes in (frame.router(bar), researcher_router(store, images, account_name(who)), *more):
         app.include_router(routes, dependencies=checked)
     app.mount(STATIC_URL, StaticFiles(directory=STATIC))
     app.add_api_route("/favicon.ico", lambda: FileResponse(STATIC / "icon.svg"), methods=["GET"])

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from annotation.design.candidates import RANDOM_LISTS, list_facts
 from annotation.design.study_plan import PlannedItem, StudyPlan, list_key
-from annotation.design.workload import Workload, load_of, workload
+from annotation.design.workload import Workload, load_of, told_by_lists, workload
 from annotation.domain import StimulusKind
 from annotation.errors import StudyError
 from annotation.spec import (
@@ -247,7 +247,7 @@ def _of_lists(plan: StudyPlan, folders: Sequence[SetFolder]) -> list[str]:
         return [RANDOM_LISTS] if blind else []
     facts = list_facts(plan.candidates.values())
     top = [TOP_LISTS] if spec.distractors is Distractors.TOP else []
-    return [*reversed(facts.said), *top] if facts else top
+    return [*reversed(facts.said), *told_by_lists(plan), *top] if facts else top
 
 
 def review(plan: StudyPlan, found: Workload, n: int) -> list[str]:

@@ -15,7 +15,7 @@ from annotation.errors import ConflictError, StudyError
 from annotation.images import Shelf, here
 from annotation.spec import SETTINGS, Setting, value_of
 from annotation.store import Store
-from annotation.study import labelling, protocols
+from annotation.study import activity, labelling, protocols
 from annotation.study.endpoint import ADDRESS, KEY, Endpoint, key_of
 from annotation.study.exports import facts_of_lists
 from annotation.study.study_file import written
@@ -150,6 +150,7 @@ def router(context: StudyContext) -> APIRouter:
     return routes(
         get={
             "/studio/overview": made.page,
+            "/studio/activity": made.activity,
             f"{one}/file": made.file,
         },
         post={
@@ -187,6 +188,11 @@ class _Overview:
             settings=_amendable(study),
             texts=dict(USUAL),
         )
+
+    def activity(self, study: str) -> Response:
+        about = labelling.get_study(self.context.store, study)
+        acts = activity.activity(self.context.store, study)
+        return page("activity.html", title="Activity", study=about, acts=acts, most=activity.MOST)
 
     def file(self, study: str) -> Response:
         about = labelling.get_study(self.context.store, study)

@@ -38,6 +38,7 @@ from annotation.errors import (
     SignInError,
 )
 from annotation.store import Store, passwords
+from annotation.study import activity
 from annotation.texts import fit
 from annotation.web.api import STATUS_OF, routes
 from annotation.web.guard import LOGIN, Cookie, is_same_origin, keep, why_foreign
@@ -69,6 +70,7 @@ def router(store: Store, clock: Clock = CLOCK) -> APIRouter:
             "/invite/{token}": api.invitation_page,
             "/account": api.account_page,
             "/admin": api.admin_page,
+            "/admin/activity": api.activity,
         },
         post={
             LOGIN: api.login,
@@ -230,6 +232,10 @@ class _Accounts:
         what = "somebody choose a new password" if role is None else f"somebody in as {role}"
         told = f"This link lets {what}."
         return page("link.html", link=link, told=told, days=INVITATION.days)
+
+    def activity(self) -> Response:
+        acts = activity.activity(self.store)
+        return page("activity.html", title="Activity", study=None, acts=acts, most=activity.MOST)
 
     def _admin_page(
         self, me: Account, error: SemsimError | None = None, asked: str = ""

@@ -37,6 +37,7 @@ from annotation.store import Store
 from annotation.study import exports
 from annotation.study import labelling as study
 from annotation.study import participant_flow as phases
+from annotation.study.activity import exported
 from annotation.study.labelling import MOST_ITEMS
 from annotation.texts import LONGEST_ANSWER, fit, fit_json
 from annotation.web import downloads, label_page
@@ -229,12 +230,22 @@ def router(store: Store, images: Shelf, clock: Clock = CLOCK) -> APIRouter:
     )
 
 
-def researcher_router(store: Store, images: Shelf) -> APIRouter:
-    """Downloads below /studio; who may have them is decided in front of it (`guard.Guard`)."""
+def researcher_router(
+    store: Store, images: Shelf, account: Callable[[Any], str | None] = lambda request: None
+) -> APIRouter:
+    """Downloads below /studio; who may have them is decided in front of it (`guard.Guard`).
 
-    def download(study_id: str, file: Annotated[str, AfterValidator(downloads.known)]) -> Response:
+    Args:
+        account: Whose name a request carries, for the record of what was taken.
+    """
+
+    def download(
+        request: Request, study_id: str, file: Annotated[str, AfterValidator(downloads.known)]
+    ) -> Response:
         found = images if downloads.shows(file) else here(images)
-        return downloads.response(exports.read_study(store, study_id, found), file)
+        answer = downloads.response(exports.read_study(store, study_id, found), file)
+        exported(store.by(account(request)), study_id, file)
+        return answer
 
     return routes(get={"/studio/download/{study_id}/{file}": download})
 

@@ -143,9 +143,12 @@ def framed(title: str, body: str) -> str:
     return fill("framed.html", title=title, content=body)
 
 
-def _side_bar(context: FrameContext, request: Request, chosen: str, at: str) -> str:
+def _side_bar(context: FrameContext, request: Request, study_id: str, at: str) -> str:
     studies = labelling.list_studies(context.store)
-    study = next((one for one in studies if one.id == chosen), None)
+    study = next((one for one in studies if one.id == study_id), None)
+    # Compare opens on people where nobody has chosen: no page that leads there names the demo.
+    if at == "" and study and study.spec.simulated and not chosen(context.store)(request):
+        study = None
     account = context.who and context.who(request.cookies.get(ACCOUNT_COOKIE, ""))
     imports = context.imports() if at.split("/")[0] in SHOW_IMPORTS else {}
     wanted = request.query_params.get("study", "")

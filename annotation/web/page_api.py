@@ -18,8 +18,9 @@ from starlette.requests import ClientDisconnect
 
 from annotation import errors
 from annotation.accounts.attempts import Attempts, TooManyError, place_of
-from annotation.design import check
+from annotation.design import check, quality
 from annotation.design.flow import AT_WORK, place
+from annotation.design.workload import seconds_of
 from annotation.domain import (
     SESSION_LASTS,
     Annotator,
@@ -159,11 +160,11 @@ class Pages:
             return _framed_by(site, about)
         recruit = recruit_of(request.query_params)
         if recruit is not None:
-            return _join_page(about, recruit)
+            return _join_page(self.store, about, recruit)
         annotator = self._signed_in(request)
         here = annotator is not None and annotator.study_id == about.id
         name = annotator.name if annotator is not None and here else None
-        return _join_page(about, signed_in_as=name)
+        return _join_page(self.store, about, signed_in_as=name)
 
     async def join(self, request: Request, token: str, form: Fields) -> Response:
         try:
@@ -199,7 +200,9 @@ class Pages:
             problem = about.spec.wording.told(error)
             taken = isinstance(error, errors.NameTakenError) or bool(form.get("link"))
             status = _REFUSED.get(type(error), 403)
-            return _join_page(about, recruit, status, name=name, problem=problem, taken=taken)
+            return _join_page(
+                self.store, about, recruit, status, name=name, problem=problem, taken=taken
+            )
         return _let_in(request, signed_in, about.spec.framed_by)
 
     @asynccontextmanager
@@ -370,12 +373,21 @@ def _framed_by(site: str, about: Study) -> Response:
     return framable(_message(403, say("error.framed_title"), text), "*")
 
 
+def _work(store: Store, about: Study) -> dict[str, int]:
+    """The items that one person gets at most, and the minutes they take."""
+    n = study.most_each(store, about)
+    n += round(quality.expected(about.spec, n, n))
+    seconds = seconds_of(n, study.own_rt_ms(store, about.id))
+    return {"n": n, "minutes": max(1, round(seconds / 60))}
+
+
 def _join_page(
-    about: Study, recruit: Recruit | None = None, status: int = 200, **values: Any
+    store: Store, about: Study, recruit: Recruit | None = None, status: int = 200, **values: Any
 ) -> Response:
     given = {"signed_in_as": None, "name": "", "problem": "", "taken": False, **values}
     say = about.spec.wording
-    shown = page("join.html", status, study=about, say=say, recruit=recruit, **given)
+    work = _work(store, about) if about.status is not StudyStatus.CLOSED else {}
+    shown = page("join.html", status, study=about, say=say, recruit=recruit, work=work, **given)
     return framable(shown, about.spec.framed_by)
 
 

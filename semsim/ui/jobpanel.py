@@ -159,9 +159,9 @@ class Jobs:
         self.news.news(hear, chosen, self.outputs, **UNSEEN)
         return self.outputs
 
-    def load(self) -> list[Any]:
-        """The newest job, chosen and drawn."""
-        return self._shown(newest(self.root, self.kind))
+    def load(self, job_id: str | None = None) -> list[Any]:
+        """The job of this id, else the newest one, chosen and drawn."""
+        return self._shown(job_id or newest(self.root, self.kind))
 
     def begin_with(
         self,

@@ -42,7 +42,7 @@ from semsim.learning.splits import KINDS, HoldOut, choices, count, hold_out_text
 from semsim.learning.triplets import is_simulated, take_stock
 from semsim.metrics import BACKBONES
 from semsim.ui import ScienceContext, jobpanel, lab, learn_view
-from semsim.ui.learn_chosen import labels_of, material_of, started, studies_behind, study_names
+from semsim.ui.learn_chosen import AND, labels_of, material_of, started, studies_behind, study_names
 from semsim.ui.learn_view import TrainingRow
 
 _COLOURS = {
@@ -275,6 +275,7 @@ def _component(name: str) -> Any:
 
 _PRESET = "small"
 _NEW, _LIST, _ONE = "new", "list", "one"  # tabs
+_START = "Start training"
 _INTRO = (
     "[[SemSim]] learns from votes, [[triplet]] by triplet, that an original is near to the "
     "reconstructions people recognise, and far from the others."
@@ -310,12 +311,14 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         in_hand = [context.in_hand(request)] if request else []
         known = [id_ for _, id_ in studies]
         first = [id_ for id_ in (*in_hand, *context.voted(), *known) if id_ in known][:1]
+        own = _training_on(context, first)
+        runs = any(jobs.state(one) in jobs.LIVE for one in jobs.list_jobs(ran.root, KIND))
         return [
-            gr.Tabs(selected=_ONE) if jobpanel.newest(ran.root, KIND) else gr.skip(),
+            gr.Tabs(selected=_ONE if own else _LIST if runs else _NEW),
             gr.Dropdown(choices=studies, value=first),
             *take_studies(first, HoldOut().fraction),
             starts_offered(context.checkpoints),
-            *ran.load(),
+            *ran.load(own),
             *studying.load(),
         ]
 
@@ -355,7 +358,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     # Where the weights are chosen comes once more on load, with the files there are.
     fields, loss = [*form.values()], form["loss"]
     advised = [preset, *(one for name, one in form.items() if name != "weights")]
-    described = [stock, name, hold_out, split, *advised]
+    described = [stock, name, hold_out, split, begin, *advised]
     study.input(take_studies, [study, share], described, **QUIETLY)
     asked = [study, hold_out, share]
     for part in (hold_out, share):
@@ -384,35 +387,46 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
 def describe(
     context: ScienceContext, studies: Sequence[str], asked: HoldOut | None = None
 ) -> list[Any]:
-    """Return the stock of the studies, a free name, the hold-outs, and what the asked one leaves.
+    """Return the stock of the studies, a free name, the hold-outs, what one leaves, and Start.
 
     Args:
         asked: Which originals are held out first; left out, the usual share.
     """
     asked = asked or HoldOut()
     nothing = gr.Dropdown(choices=[_ORIGINALS], value=_ORIGINALS[1])
+    off = gr.Button("Nothing to learn from yet", interactive=False)
     if not studies:
         return [
             _NO_CHOICE if context.studies() else _NO_STUDY.format(rooted("/studio/new")),
             "",
             nothing,
             "",
+            off,
         ]
     try:
         labels = labels_of(context, studies)
-        html = learn_view.stock_html(take_stock(labels), is_simulated(labels))
+        inventory = take_stock(labels)
+        html = learn_view.stock_html(inventory, is_simulated(labels))
         groups = [(kind, value) for kind in KINDS for value in choices(labels, kind)]
         offered = [(f"Originals and the {k} {v}", f"{k}={v}") for k, v in groups]
         name = suggest_name(context, studies)
     except SemsimError as error:
-        return [alert_html(error), "", nothing, ""]
+        return [alert_html(error), "", nothing, "", off]
     first, preset = hold_out_text(asked), _suited(context, studies, asked)
     return [
         html,
         name,
         gr.Dropdown(choices=[_ORIGINALS, *offered], value=first),
         describe_split(context, studies, first, asked.fraction, preset or _PRESET),
+        gr.Button(_START, interactive=True) if inventory.usable else off,
     ]
+
+
+def _training_on(context: ScienceContext, studies: Sequence[str]) -> str | None:
+    """The id of the newest training on one of these studies, None without any."""
+    names = {study_names(context, [one]) for one in studies}
+    found = ((job.id, _row(job, None)) for job in jobs.list_jobs(context.data / "jobs", KIND))
+    return next((id_ for id_, row in found if names & {*row.study.split(AND)}), None)
 
 
 def advise(
@@ -565,7 +579,7 @@ def _learned_from() -> tuple[Any, ...]:
     study = gr.Dropdown(
         [],
         label="Studies whose votes to learn from",
-        info="The study in hand; add others to learn from all of them.",
+        info="The current study; add others to learn from all of them.",
         multiselect=True,
         allow_custom_value=True,
         elem_id="learn-study",
@@ -610,7 +624,7 @@ def _learned_how() -> tuple[Any, ...]:
     )
     lab.words("start", "shuffled votes")
     form = build(PRESETS[_PRESET])
-    begin = gr.Button("Start training", variant="primary", elem_id="learn-start")
+    begin = gr.Button(_START, variant="primary", elem_id="learn-start")
     trouble = gr.HTML(elem_id="learn-trouble")
     return name, preset, controls, form, begin, trouble
 

@@ -14,7 +14,7 @@ from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.splits import join_labels, join_votes
 from semsim.ui import ScienceContext
 
-_AND = " + "
+AND = " + "
 
 
 def study_names(context: ScienceContext, ids: Sequence[str]) -> str:
@@ -22,14 +22,14 @@ def study_names(context: ScienceContext, ids: Sequence[str]) -> str:
     names = {study.id: study.name for study in context.studies()}
     if not set(ids) <= set(names):
         raise DataError("This study does not exist any more; reload the page.")
-    return _AND.join(names[one] for one in ids)
+    return AND.join(names[one] for one in ids)
 
 
 def studies_behind(context: ScienceContext, together: str) -> dict[str, str]:
     """Names by id of the studies that `study_names` called `together`, those that still exist."""
     names = {study.id: study.name for study in context.studies()}
     one = {id_: name for id_, name in names.items() if name == together}
-    return one or {id_: name for id_, name in names.items() if name in together.split(_AND)}
+    return one or {id_: name for id_, name in names.items() if name in together.split(AND)}
 
 
 def labels_of(context: ScienceContext, ids: Sequence[str]) -> pd.DataFrame:

@@ -17,7 +17,7 @@ def test_the_study_chosen_stays_through_pages_and_reloads_and_the_side_bar_with_
 ) -> None:
     one, other = new_study(name="One"), new_study(name="Other")
     page.goto(f"{server.url}/studio/help?study={one.id}")
-    chosen = page.get_by_label("Study in hand")
+    chosen = page.get_by_label("Current study")
     expect(chosen).to_have_value(one.id)
     chosen.select_option("Other")
     expect(page).to_have_url(f"{server.url}/studio/help?study={other.id}")

@@ -493,6 +493,68 @@ def test_it_fits_a_phone_and_answers_to_touch(chromium, server, store, new_study
     context.close()
 
 
+def test_the_last_answers_are_taken_back_also_when_the_page_was_closed(
+    context, page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    saved(page)
+    page.close()
+    again = context.new_page()
+    with first_items(again):
+        again.goto(f"{server.url}/label")
+    again.keyboard.press("Backspace")
+    expect(again.locator(".sl-was")).to_contain_text(ANSWERS["2"])
+    again.keyboard.press("3")
+    saved(again)
+    assert answers(store, study) == [ANSWERS["1"], ANSWERS["3"]]
+    again.get_by_role("button", name="Sign out").click()
+    expect(again.get_by_role("heading", name="You are signed out")).to_be_visible()
+    held = "Object.entries(localStorage).filter(([key]) => key.includes(':history'))"
+    assert all(said == "[]" for _, said in again.evaluate(held))
+
+
+def test_a_long_study_offers_a_break_at_round_numbers(page, server, new_study) -> None:
+    join(page, server, new_study(of=LARGE, repeat_rate=0.0))
+    said = page.locator(".sl-was")
+    type_fast(page, ["1"] * 39)
+    expect(said).to_be_empty()
+    page.keyboard.press("1")
+    expect(said).to_contain_text("40 of 120: take a break if you like.")
+    page.keyboard.press("1")
+    expect(said).to_be_empty()
+    expect(page.locator(".sl-count")).to_contain_text("41 of 120")
+
+
+@pytest.mark.parametrize("screen", [(390, 844), (844, 390)])
+def test_a_phone_reads_of_no_keys_and_nothing_lies_on_the_picture(
+    chromium, server, new_study, screen
+) -> None:
+    size = dict(zip(("width", "height"), screen, strict=True))
+    context = chromium.new_context(viewport=size, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    join(page, server, new_study())
+    assert page.locator("kbd:visible, .sl-hint:visible").count() == 0
+    assert (
+        page.evaluate(
+            "parseFloat(getComputedStyle(document.querySelector('.sl-grid button')).fontSize)"
+        )
+        >= 14
+    )
+    page.get_by_role("button", name="Cat").tap()
+    page.get_by_role("button", name="Undo").tap()
+    said = page.locator(".sl-was")
+    expect(said).to_contain_text("You answered “Cat”")
+    picture, told = (one.bounding_box() for one in (page.locator(".sl-stage"), said))
+    beside = told["x"] >= picture["x"] + picture["width"]
+    assert beside or told["y"] >= picture["y"] + picture["height"]
+    page.get_by_role("button", name="How to").tap()
+    assert "key" not in page.locator(".sl-help").inner_text().lower()
+    context.close()
+
+
 def test_a_double_tap_counts_once_and_taps_apart_each(page, server, store, new_study) -> None:
     study = new_study()
     join(page, server, study)
@@ -838,11 +900,13 @@ def kept(page: Page) -> list[str]:
     return list(page.evaluate(names))
 
 
-def test_a_reload_without_a_network_shows_the_page_and_what_is_unsent(
+def test_a_reload_without_a_network_goes_on_with_the_pictures_that_are_there(
     context, page, server, store, new_study
 ) -> None:
     study = new_study()
     join(page, server, study)
+    page.keyboard.press("3")
+    saved(page)
     until(lambda: "/label" in kept(page) and "/static/annotation/labeller.js" in kept(page))
     assert not any("/api/" in address for address in kept(page))
     context.set_offline(True)
@@ -852,11 +916,15 @@ def test_a_reload_without_a_network_shows_the_page_and_what_is_unsent(
     page.on("dialog", lambda dialog: dialog.accept())  # leave the page all the same
     page.reload()
     expect(page.locator(".sl-status")).to_have_text("2 unsaved — retrying")
-    expect(page.locator(".sl-message")).to_contain_text("kept in this browser")
+    expect(page.locator(".sl-count")).to_contain_text("3 of 24")
+    expect(page.locator(".sl-pictures img")).to_be_visible()
+    page.keyboard.press("4")
+    expect(page.locator(".sl-count")).to_contain_text("4 of 24")
     context.set_offline(False)
     saved(page)
+    expect(page.locator(".sl-count")).to_contain_text("4 of 24")
     # What a page sends as it closes may arrive in any order.
-    assert sorted(answers(store, study)) == sorted([ANSWERS["1"], ANSWERS["2"]])
+    assert sorted(answers(store, study)) == sorted(ANSWERS[key] for key in "1234")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
     until(lambda: kept(page) == [])

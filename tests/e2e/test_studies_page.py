@@ -128,6 +128,37 @@ def test_what_is_in_the_making_outlives_a_reload_without_its_password(page) -> N
     expect(page.get_by_role("checkbox", name="convnet8")).to_be_checked()
     page.goto(page.url.partition("#")[0] + "?")  # somebody begins anew
     expect(page.get_by_role("checkbox", name="convnet8")).not_to_be_checked()
+    page.goto(page.url.partition("#")[0])  # what is offered is not lost by looking at it
+    page.get_by_role("button", name="Go on with it").click()
+    expect(page.get_by_role("checkbox", name="convnet8")).to_be_checked()
+    expect(page.get_by_role("button", name="Go on with it")).to_be_hidden()
+
+
+def test_back_goes_one_step_back_and_the_focus_is_at_the_head_of_the_step(page) -> None:
+    choose(page, "convnet8")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("section[data-step=question]")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("radio").first).to_be_focused()
+    page.locator("#question-words").fill("The same?")
+    page.get_by_role("button", name="Next").click()
+    page.go_back()
+    expect(page.locator("section[data-step=question]")).to_be_visible()
+    expect(page.locator("#question-words")).to_have_value("The same?")
+    page.go_back()
+    expect(page.get_by_role("checkbox", name="convnet8")).to_be_checked()
+    page.go_forward()
+    expect(page.locator("#question-words")).to_have_value("The same?")
+
+
+def test_a_skip_link_leads_past_the_side_bar(page) -> None:
+    expect(page.locator("#studio-frame a")).not_to_have_count(0)
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the page")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
 def test_words_are_given_row_by_row_and_changed_later(page, server, store) -> None:

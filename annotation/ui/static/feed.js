@@ -56,8 +56,9 @@ export class Feed {
   #asleep = false; // nobody is there
   #timer = null;
 
-  // outbox: what the server does not know yet; onChange(): look at `current` again.
-  constructor({ tab, who, outbox, onChange, onProgress, onVersion, onSignedOut }) {
+  // outbox: what the server does not know yet; onChange(): look at `current` again; onAlone(): no
+  // server has answered since the page was opened.
+  constructor({ tab, who, outbox, onChange, onProgress, onVersion, onSignedOut, onAlone }) {
     this.tab = tab;
     this.who = who;
     this.outbox = outbox;
@@ -65,6 +66,7 @@ export class Feed {
     this.onProgress = onProgress;
     this.onVersion = onVersion;
     this.onSignedOut = onSignedOut;
+    this.onAlone = onAlone;
     this.state = "loading";
     this.trouble = ""; // the name of the text that says what is wrong
     this.completion = null; // {code, page} once all was done
@@ -73,6 +75,15 @@ export class Feed {
 
   get current() { return this.#items[0]; }
   get tokens() { return this.#items.map((item) => item.item); }
+
+  // Those whose pictures are in this browser.
+  get atHand() { return this.#items.filter((item) => item.ready || item.cached); }
+
+  // Go on with items that were at hand before.
+  restore(items) {
+    this.#items = items.filter(({ item }) => !this.#answered.has(item));
+    this.#loadNear();
+  }
 
   // Items whose answers are still in the outbox are not to be shown again.
   skip(items) { items.forEach((item) => this.#answered.add(item)); }
@@ -110,7 +121,8 @@ export class Feed {
 
   refill() {
     this.#loadNear();
-    if (this.#items.length < (this.#resting ? REFILL_BELOW : this.#askBelow)) this.ask();
+    const few = this.#items.length < (this.#resting ? REFILL_BELOW : this.#askBelow);
+    if (few || this.trouble) this.ask();
   }
 
   // The server knows every answer now: what it said before may be of more than there is.
@@ -189,6 +201,7 @@ export class Feed {
     }
     const nobody = error instanceof TypeError || error.name === "TimeoutError";
     this.trouble = nobody ? "label.no_answer" : "label.trouble";
+    if (this.state === "loading" && this.#failures === 0) this.onAlone?.();
     this.#askAgainIn(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++));
   }
 

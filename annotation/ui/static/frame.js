@@ -60,6 +60,16 @@
   opener.type = 'button';
   opener.textContent = 'Menu';
   opener.setAttribute('aria-controls', bar.id);
+  const skip = document.createElement('a');
+  skip.id = 'studio-skip';
+  skip.href = '#studio-head';
+  skip.textContent = 'Skip to the page';
+  skip.addEventListener('click', (event) => {
+    event.preventDefault(); // the address may name a step of the page
+    const head = document.querySelector('h1');
+    if (head) head.tabIndex = -1;
+    head?.focus();
+  });
   function drawer(open) {
     bar.toggleAttribute('data-open', open);
     opener.setAttribute('aria-expanded', String(open));
@@ -230,7 +240,9 @@
 
   // Gradio calls all its pages the same, so that tabs and bookmarks could not be told apart.
   function entitle() {
-    const name = drawn && document.querySelector('h1')?.firstChild?.textContent.trim();
+    const head = document.querySelector('h1');
+    if (head) head.id ||= 'studio-head';
+    const name = drawn && head?.firstChild?.textContent.trim();
     if (!name) return;
     document.getElementById('studio-late')?.remove();
     document.title = `${name} · SemSim Studio`;
@@ -280,7 +292,7 @@
 
   function begin() {
     paint();
-    document.body.prepend(opener, bar);
+    document.body.prepend(skip, opener, bar);
     document.body.append(toasts);
     draw();
     setInterval(() => { if (!document.hidden) draw(); }, EVERY);

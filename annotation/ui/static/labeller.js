@@ -19,6 +19,7 @@ import { openTab, recall, remember } from "./tabs.js";
 import { View } from "./view.js";
 
 const STEPS_BACK = 10;
+const REST_EVERY = 40; // answers, in a study of twice as many and more
 const HEARTBEAT_MS = 30000;
 const AWAY_MS = 600000; // without a sign of anybody: what is held here comes free for others
 const SIGNS = ["keydown", "pointerdown", "pointermove", "wheel", "focus"];
@@ -73,7 +74,10 @@ class SemsimLabeller extends HTMLElement {
   #outbox = null;
   #tab = null;
   #view = null;
-  #looking = new Looking(() => this.#shown && this.#view.draw(this.#shown, this.#looking.view));
+  #looking = new Looking(
+    () => this.#shown && this.#view.draw(this.#shown, this.#looking.view),
+    (held) => this.#view.$(".sl-view").setAttribute("aria-pressed", held),
+  );
   #study = null;
   #settings = null; // how the next picture is shown, by the latest version known
   #pace = new Pace(USUAL_MS);
@@ -99,6 +103,7 @@ class SemsimLabeller extends HTMLElement {
     on(window, "focus", () => this.#outbox?.signedOut && this.#comeBack());
     on(window, "pagehide", () => {
       this.#outbox?.sendAllNow();
+      this.#keepAhead();
       if (this.#feed) giveBack({ tab: this.#tab.name, who: this.#study.key, items: this.#feed.tokens });
     });
     on(window, "pageshow", (event) => event.persisted && this.#outbox && this.#comeBack());
@@ -127,7 +132,7 @@ class SemsimLabeller extends HTMLElement {
     const { done, median_rt_ms } = study.progress;
     if (median_rt_ms !== null) this.#pace.begin(done, median_rt_ms + BETWEEN_MS + study.first_ms);
     this.#setProgress(study.progress, votes.length - undone.size);
-    this.#history = JSON.parse(recall(this.#historyKey) ?? "[]");
+    this.#history = JSON.parse(recall(this.#historyKey, KEPT_IN) ?? "[]");
     this.#beat = setInterval(() => this.#heartbeat(), HEARTBEAT_MS);
     this.#letters = await keyLetters();
     this.#showLetters();
@@ -170,6 +175,7 @@ class SemsimLabeller extends HTMLElement {
       onProgress: (progress) => this.#setProgress(progress, 0),
       onVersion: (version) => this.#learnSettings(version),
       onSignedOut: signedOut,
+      onAlone: () => this.#goOnAlone(),
     });
     this.#view.build(this.#study, (code, event) => this.#press(code, event));
     this.#feedback = new Feedback(this.#view, () => {
@@ -185,6 +191,8 @@ class SemsimLabeller extends HTMLElement {
       this.#undo(event.detail > 0);
     });
     on(".sl-help-open", () => this.#help());
+    // Nobody who comes after on this computer reads what was answered.
+    this.#view.$(".sl-foot form").addEventListener("submit", () => remember(this.#historyKey, "[]", KEPT_IN));
     on(".sl-own-link", () => showLink(this.#view, this.#study.key));
     this.#view.$(".sl-help").addEventListener("close", () => this.#closedHelp());
     this.#view.$(".sl-back").addEventListener("close", () => this.#view.focus());
@@ -409,7 +417,24 @@ class SemsimLabeller extends HTMLElement {
 
   #saveHistory() {
     const steps = this.#history.map(({ item, vote }) => ({ item: plain(item), vote }));
-    remember(this.#historyKey, JSON.stringify(steps));
+    remember(this.#historyKey, JSON.stringify(steps), KEPT_IN);
+  }
+
+  // Of a page without a network: the browser may be told to load it again.
+  get #aheadKey() { return `semsim:${this.#study.key}:ahead`; }
+
+  #keepAhead() {
+    const alone = this.#outbox?.failing || this.#feed?.trouble;
+    const kept = alone && { done: this.#done, total: this.#total, items: this.#feed.atHand.map(plain) };
+    if (this.#feed) remember(this.#aheadKey, kept ? JSON.stringify(kept) : "");
+  }
+
+  // Where the page comes without a server, it goes on where it was left.
+  #goOnAlone() {
+    const kept = JSON.parse(recall(this.#aheadKey) || "null");
+    if (!kept) return;
+    this.#feed.restore(kept.items);
+    this.#setProgress(kept, 0);
   }
 
   // What was practised cannot be taken back later.
@@ -515,6 +540,9 @@ class SemsimLabeller extends HTMLElement {
     this.#looking.begin(view);
     this.#display = this.#view.show(item, position, Math.max(total, position), this.#was, view);
     scrollTo(0, 0); // on a low screen somebody has come down to the answers
+    const n = position - 1;
+    const rests = n > 0 && n % REST_EVERY === 0 && total >= 2 * REST_EVERY && !item.practice && !this.#was;
+    if (rests) this.#view.tell(this.#view.say("label.rest", { n, total }));
     if (first_ms) this.#showFirst(item, first_ms);
     else this.#clock.start();
   }
@@ -605,5 +633,8 @@ function localStorageFlag(key, value) {
     return value ?? true;
   }
 }
+
+// Where the last answers are kept, to be taken back another day; of a preview nothing is.
+const KEPT_IN = inThePage() ? "localStorage" : "sessionStorage";
 
 customElements.define("semsim-labeller", SemsimLabeller);

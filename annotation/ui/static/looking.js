@@ -13,9 +13,10 @@ export class Looking {
   #turn = 0;
   #held = false;
 
-  // onChange(): the view is another one now.
-  constructor(onChange) {
+  // onChange(): the view is another one now; onHeld(held): of a button.
+  constructor(onChange, onHeld) {
     this.onChange = onChange;
+    this.onHeld = onHeld;
   }
 
   get view() { return this.#held ? this.#others[(this.#turn - 1) % this.#others.length] : this.#own; }
@@ -27,7 +28,7 @@ export class Looking {
   // A new picture, in the view of the study's settings.
   begin(own) {
     this.#own = own;
-    this.#held = false;
+    this.#hold(false);
     this.#turn = 0;
     this.#seen = [own];
   }
@@ -35,7 +36,7 @@ export class Looking {
   // Each time the key is pressed another one of the others comes.
   hold() {
     if (this.#held) return;
-    this.#held = true;
+    this.#hold(true);
     this.#turn += 1;
     if (!this.#seen.includes(this.view)) this.#seen.push(this.view);
     this.onChange();
@@ -43,7 +44,12 @@ export class Looking {
 
   release() {
     if (!this.#held) return;
-    this.#held = false;
+    this.#hold(false);
     this.onChange();
+  }
+
+  #hold(held) {
+    this.#held = held;
+    this.onHeld(held);
   }
 }

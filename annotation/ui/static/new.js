@@ -9,7 +9,8 @@ import { recall, remember } from './tabs.js';
 const STEPS = ['pictures', 'question', 'people', 'review'];
 const WAIT = 250; // milliseconds after the last change
 const FIRST = 'Put right first what is marked above.';
-const KEPT = `semsim:new${location.search}`; // what is in the making here, when one comes back
+const KEPT = 'semsim:new'; // what is in the making here, when one comes back
+const before = JSON.parse(recall(KEPT) || 'null'); // what was, when the page was opened
 const $ = (selector) => document.querySelector(selector);
 const all = (selector) => [...document.querySelectorAll(selector)];
 const { start, scores, questions, texts } = JSON.parse($('#new-data').textContent);
@@ -44,18 +45,24 @@ function draft() {
 
 function keep() {
   const { password, ...told } = draft(); // a password is kept nowhere
-  remember(KEPT, JSON.stringify({ told, named }));
+  if (!$('#unfinished').hidden && !told.sets.length) return; // nothing, beside what is offered
+  remember(KEPT, JSON.stringify({ told, named, search: location.search }));
 }
 
-// Fills in what was in the making when the page was loaded again or left. Answers whether there was any.
+// Fills in what was in the making.
 function goOn() {
+  $('#unfinished').hidden = true;
+  fillIn(before.told);
+  named = before.named;
+}
+
+// Goes on by itself where the page was loaded again or come back to, else offers it. Answers whether.
+function wentOn() {
   const [{ type }] = performance.getEntriesByType('navigation');
-  const kept = ['reload', 'back_forward'].includes(type) && recall(KEPT);
-  if (!kept) return false;
-  const { told, named: was } = JSON.parse(kept);
-  fillIn(told);
-  named = was;
-  return true;
+  const here = ['reload', 'back_forward'].includes(type) && before?.search === location.search;
+  if (here) goOn();
+  else $('#unfinished').hidden = !before?.told.sets.length;
+  return here;
 }
 
 // Texts of the study by name, from the field that has them as JSON; what is none is left to be told.
@@ -190,7 +197,8 @@ function soon() {
 
 // ------------------------------------------------------------------ steps
 
-function go(step, focus = true) {
+// chosen: by a button, so that the address has one more step and the head of the step the focus.
+function go(step, chosen = true) {
   at = STEPS.includes(step) ? step : 'pictures';
   for (const section of all('section[data-step]')) section.hidden = section.dataset.step !== at;
   for (const button of all('[data-go]')) {
@@ -199,8 +207,11 @@ function go(step, focus = true) {
   }
   $('#back').hidden = at === STEPS[0];
   $('#next').textContent = at === 'review' ? 'Create study' : 'Next';
-  if (location.hash.slice(1) !== at) history.replaceState(null, '', `#${at}`);
-  if (focus) window.scrollTo({ top: 0 });
+  if (location.hash.slice(1) !== at) history[chosen ? 'pushState' : 'replaceState'](null, '', `#${at}`);
+  if (chosen) {
+    $(`section[data-step="${at}"]`).focus({ preventScroll: true });
+    window.scrollTo({ top: 0 });
+  }
   scale();
 }
 
@@ -294,9 +305,13 @@ $('#from-file').addEventListener('change', ({ target }) => {
   target.value = ''; // the same one, mended, is a choice again
   startFrom(file);
 });
-addEventListener('hashchange', () => go(location.hash.slice(1), false));
+addEventListener('popstate', () => go(location.hash.slice(1), false));
+$('#go-on').addEventListener('click', () => {
+  goOn();
+  look();
+});
 new ResizeObserver(scale).observe($('.nw-screen'));
 byTask();
-if (!goOn() && Object.keys(start).length) fillIn(start);
+if (!wentOn() && Object.keys(start).length) fillIn(start);
 go(location.hash.slice(1), false);
 look();

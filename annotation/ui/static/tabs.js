@@ -20,17 +20,18 @@ export async function openTab(who, makeName) {
   return { name, isAlive: (other) => alive.has(other), close: () => channel.close() };
 }
 
-export function recall(key) {
+// where: "localStorage" for what is kept when the page is closed, too.
+export function recall(key, where = "sessionStorage") {
   try {
-    return sessionStorage.getItem(key);
+    return globalThis[where].getItem(key);
   } catch {
     return null;
   }
 }
 
-export function remember(key, value) {
+export function remember(key, value, where = "sessionStorage") {
   try {
-    sessionStorage.setItem(key, value);
+    globalThis[where].setItem(key, value);
   } catch {
     // Forbidden or full: the tab merely starts afresh after a reload.
   }

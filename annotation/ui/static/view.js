@@ -29,11 +29,13 @@ const TEMPLATE = `
 <div class="sl-work">
   <div class="sl-stage" tabindex="-1">
     <div class="sl-pictures"></div>
-    <p class="sl-was" translate="no" aria-live="polite"></p>
   </div>
   <div class="sl-panel">
     <p class="sl-banner" hidden></p>
-    <h2 class="sl-question"></h2>
+    <div class="sl-asked">
+      <h2 class="sl-question"></h2>
+      <p class="sl-was" translate="no" aria-live="polite"></p>
+    </div>
     <div class="sl-answers" role="group" data-label="label.answers"></div>
     <div class="sl-feedback" hidden>
       <p class="sl-told" translate="no" role="status" aria-live="polite"></p>
@@ -67,6 +69,7 @@ const TEMPLATE = `
   <div class="sl-about"></div>
   <h3 data-say="label.rules"></h3>
   <ul class="sl-rules"></ul>
+  <div class="sl-of-keys">
   <h3 data-say="label.keys"></h3>
   <dl translate="no"></dl>
   <details class="sl-change"><summary data-say="label.change"></summary>
@@ -76,11 +79,13 @@ const TEMPLATE = `
     <button type="button" class="sl-reset" data-say="label.change_reset"></button>
   </details>
   <label><input type="checkbox" class="sl-shortcuts" checked> <span data-say="label.single"></span></label>
+  </div>
   <form method="dialog"><button class="sl-close" data-say="label.close"></button></form>
 </dialog>
 </div>`;
 
 const MARKS = { finished: "✓", paused: "❚❚", closed: "✓", waiting: "…", loading: "", trouble: "!" };
+const touched = matchMedia("(pointer: coarse)"); // by who has no keys
 
 export class View {
   #letter = usualLetter;
@@ -181,7 +186,7 @@ export class View {
     box.hidden = !there;
     button.hidden = right === undefined;
     box.dataset.right = right ?? "";
-    told.textContent = there && !button.hidden ? `${text} ${this.say("label.practice_next")}` : text;
+    told.textContent = there && !button.hidden && !touched.matches ? `${text} ${this.say("label.practice_next")}` : text;
     this.$(".sl-answers").inert = there;
     this.$(".sl-hint").hidden = there;
     if (!button.hidden) button.focus({ preventScroll: true });

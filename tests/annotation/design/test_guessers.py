@@ -13,6 +13,7 @@ from annotation.design.candidates import (
     balanced_lists,
     candidate_list,
     guesses,
+    learned,
     most_right,
     ranked,
     said,
@@ -29,6 +30,18 @@ def test_whoever_takes_the_rarest_word_finds_a_class_that_stands_on_its_own_list
     assert found["rarest"] == 1
     assert found["commonest"] == 0
     assert found["told-originals"] == 1
+
+
+def test_whoever_learns_from_lists_names_what_their_memory_holds_and_no_more():
+    words = tuple("abcdefghij")
+    same, other = [words] * 20, [tuple(f"{k}{w}" for w in words) for k in range(20)]
+    assert learned(same, "a" * 20, 0.0) == pytest.approx(0.1)  # nothing to remember: by chance
+    assert learned(same, "a" * 20, 1.0) == 1
+    # One list: right as soon as it was recognised once, and by a guess in ten before.
+    waits = sum(0.7**k for k in range(1, 21)) / 20
+    assert learned(same, "a" * 20, 0.3) == pytest.approx(1 - 0.9 * waits, abs=0.02)
+    # Lists that never come again, of words that never come again, tell nothing: the control.
+    assert learned(other, [one[0] for one in other], 0.3) == pytest.approx(0.37, abs=0.03)
 
 
 def test_words_that_tie_are_guessed_among():

@@ -11,9 +11,10 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from helpers import limit
-from study_factory import questions_for
+from study_factory import answer_to, questions_for
 
 from annotation.accounts.attempts import Clock
+from annotation.design.workload import seconds_of
 from annotation.domain import Step, StudyStatus
 from annotation.errors import StudyError
 from annotation.store.tables import AnnotatorRow, EventRow, PersonalLinkRow
@@ -75,6 +76,30 @@ def test_a_plain_study_begins_with_the_pictures(join, make_study):
     assert browser.arrived.headers["location"] == "/label"
     assert browser.get("/begin").headers["location"] == "/label"
     assert browser.get("/done").headers["location"] == "/label"
+
+
+def test_the_link_says_how_many_pictures_and_minutes_there_are(app, store, make_study):
+    client = TestClient(app)
+
+    def said(study):
+        return client.get(f"/join/{study.token}").text
+
+    study = make_study(repeat_rate=0.0)
+    n = study.n_items
+    assert f"Up to {n} pictures, about {max(1, round(seconds_of(n) / 60))} min." in said(study)
+    few = make_study(name="Few", items_per_person=3, repeat_rate=0.0)
+    assert "Up to 3 pictures" in said(few)
+    once = make_study(name="Once", max_views=1, repeat_rate=0.0)
+    assert f"Up to {n // len(once.models)} pictures" in said(once)
+    # From the study's own pace, as soon as it has one.
+    for name in ("Ann", "Ben", "Cleo"):
+        person = studies.join(store, study.token, name).annotator
+        for item in studies.next_items(store, person, "tab", 100, NOW):
+            slow = answer_to(item.item, rt_ms=60_000.0)
+            studies.vote(store, person, slow, NOW)
+    assert f"about {round(seconds_of(n, 60_000) / 60)} min." in said(study)
+    studies.set_status(store, study.id, StudyStatus.CLOSED)
+    assert "Up to" not in said(study)
 
 
 @pytest.mark.parametrize("path", ["/join/{}", "/begin"])

@@ -118,9 +118,15 @@ def test_the_page_opens_on_the_study_in_hand(context):
 
 def test_the_page_opens_on_the_newest_training_if_there_is_one(page, context, tables):
     _, _, [(load, outputs)] = page
-    assert load()[0] == gr.skip()
+    assert load()[0].selected == "new"
     queue(context, tables, "one")
     assert load()[0].selected == "one"
+    other = replace(context, in_hand=lambda request: "s2")
+    with gr.Blocks():
+        [(load_other, _)] = learn.render(other)
+    # Of another study: its list where it is at work, never its page as if it were of this one.
+    asked = gr.Request(username=None, query_params={}, headers={})
+    assert load_other(asked)[0].selected == "list"
     assert outputs[0].elem_id == "learn-tabs"
 
 
@@ -212,7 +218,9 @@ def test_a_page_without_studies_says_what_to_do(context):
 
 
 def test_a_study_nobody_voted_in_says_what_to_do(context):
-    stock, _, _, split = learn.describe(context, ["s2"])
+    stock, _, _, split, start = learn.describe(context, ["s2"])
+    assert (start.value, start.interactive) == ("Nothing to learn from yet", False)
+    assert learn.describe(context, ["s1"])[4].interactive
     assert "no original has both kinds" in split
     assert "0 of 6 originals" in stock
     assert "Collect more votes" in stock
@@ -265,7 +273,7 @@ def test_a_study_that_has_gone_is_told(context, tables):
 
     studies = [StudyChoice("s9", "Gone", True)]
     lost = replace(context, labels=gone, studies=lambda: studies)
-    stock, name, _, split = learn.describe(lost, ["s9"])
+    stock, name, _, split, _ = learn.describe(lost, ["s9"])
     told = learn.alert_html(DataError("There is no study s9."))
     assert (stock, name, split) == (told, "", "")
     assert learn.describe_split(lost, ["s9"], "original", 0.25, "small") == told
@@ -332,7 +340,7 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
 def test_several_studies_are_learned_from_as_one(context, tables):
     other = tables["s1"].assign(dataset="more textures")
     both = replace(context, labels={**tables, "s2": other}.__getitem__)
-    stock, name, hold_out, _ = learn.describe(both, ["s1", "s2"])
+    stock, name, hold_out, *_ = learn.describe(both, ["s1", "s2"])
     assert "12 of 12 originals" in stock
     assert name == "semsim-demo-study-nobody-voted-1"
     assert ("Originals and the dataset more textures", "dataset=more textures") in hold_out.choices
