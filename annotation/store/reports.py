@@ -184,9 +184,8 @@ def usual_rt_ms(tx: Session, task: Task) -> float | None:
 def own_rt_ms(tx: Session, study_id: str) -> float | None:
     """The median time of up to `TIMED` answers of a study; None below a tenth of them."""
     where = (VoteRow.study_id == study_id, VoteRow.status == VoteStatus.COUNTED)
-    times = tx.scalars(
-        select(VoteRow.rt_ms).where(*where, VoteRow.rt_ms.is_not(None)).limit(TIMED)
-    ).all()
+    timed = select(VoteRow.rt_ms).where(*where, VoteRow.rt_ms.is_not(None)).limit(TIMED)
+    times = [rt for rt in tx.scalars(timed) if rt is not None]
     return median(times) if len(times) >= TIMED / 10 else None
 
 
