@@ -38,7 +38,7 @@ import numpy as np
 from annotation.errors import StudyError
 
 BOUND = 1.5  # times chance, above which a guesser is warned of
-MOST_LEARNED = 8000  # pictures, of all draws of somebody who learns
+MOST_LEARNED = 8000  # pictures, of all draws of an annotator who learns
 
 
 def as_shown(name: str) -> tuple[str, str]:
@@ -137,7 +137,7 @@ def hits(name: str, lists: Lists) -> np.ndarray:
 
 
 def learned(lists: Sequence[tuple[str, ...]], answers: Sequence[str], share: float) -> float:
-    """Compute the share named by somebody who learns from lists what pictures do not show.
+    """Compute the share named by an annotator who learns from lists.
 
     A `share` of the pictures they recognise, and remember each list with its answer. A list that
     comes again has the same answer. On another one they guess among the words that were right

@@ -151,7 +151,7 @@ def workload(
 
 
 def told_by_lists(plan: StudyPlan) -> list[str]:
-    """Return a sentence on what lists tell somebody who meets originals again; [] where none do."""
+    """Return a sentence on what lists tell where originals are met again; [] where none are."""
     spec, views = plan.spec, Counter[str]()
     items = [one for one in plan.items if list_key(spec, one) in plan.candidates]
     random.Random(spec.seed).shuffle(items)

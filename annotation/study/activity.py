@@ -16,7 +16,7 @@ _PEOPLE = {"active": "let {} take part again", "erased": "erased somebody, now {
 
 @dataclass(frozen=True, kw_only=True)
 class Act:
-    """One thing that somebody did.
+    """One thing that a researcher did.
 
     Attributes:
         study: The name of the study, as it is now.

@@ -42,6 +42,7 @@ from semsim.base.storage.places import resolved
 from semsim.base.storage.records import guarded
 from semsim.base.storage.versions import software_versions
 from semsim.base.table_files import check_columns, read_frame
+from semsim.base.words import counted
 from semsim.device import cores, keep_freed_memory, pick_device
 from semsim.images import is_image_file, read_images, size_words, why_unread
 from semsim.metrics import (
@@ -266,14 +267,16 @@ def score_sets(
     """
     keep_freed_memory()
     kept, metrics = _Kept(sets, resources, folder), [_metric(name) for name in names]
-    every, done = sum(len(one.pairs) for one in sets), 0
+    every, done, begun, place = sum(len(one.pairs) for one in sets), 0, 0, ""
 
     def tell(note: str, more: int = 0) -> None:
-        report(Progress(done + more, every * len(metrics), note))
+        report(Progress(done + more, every * len(metrics), place + note))
 
     if folder is not None:
         tell("looking for what is known")
     for group in _side_by_side(metrics, resources):
+        begun += len(group)
+        place = f"{begun} of {counted(len(metrics), 'metric')}, "
         todo, together = kept.lacking(group), _Together(group, kept, tell)
         done += every * len(group) - sum(len(one.pairs) * len(wanted) for one, wanted in todo)
         with closing(_each(together.judge, todo, together.at_once)) as finished:

@@ -11,6 +11,7 @@ from semsim.base.jobs.folders import Job, JobState
 from semsim.base.stats.verdict import rules_of, title_of
 from semsim.comparison.seen_originals import ALL
 from semsim.lab.markup import pieces, rooted
+from semsim.reporting.notation import number
 from semsim.reporting.writing import png_address
 from semsim.ui import ScienceContext
 from semsim.ui.compare_data import REFERENCES, Comparison, ComparisonView
@@ -93,7 +94,10 @@ def no_scores(comparison: Comparison, job: Job | None) -> str:
     names = {name for _, name in comparison.book.missing}
     titles = [spec.title for spec in comparison.specs if spec.name in names]
     n_models = len(comparison.analysis.models)
-    return HTML.no_scores(titles, n_models, scoring(job), unavailable(comparison))
+    people = comparison.analysis.models.sort_values("human", ascending=False)
+    rows = [(one.label, number(one.human)) for one in people.itertuples()]
+    said = comparison.analysis.score_title
+    return HTML.no_scores(titles, n_models, scoring(job), unavailable(comparison), said, rows)
 
 
 def scoring(job: Job | None) -> str:

@@ -249,6 +249,18 @@
     try { sessionStorage.removeItem(AGAIN); } catch { /* nothing was kept */ }
   }
 
+  // --- boxes that scroll say how much they hold
+  function measure() {
+    for (const box of document.querySelectorAll('.st-scroll, .ov-targets')) {
+      const rows = box.scrollHeight > box.clientHeight + 4 ? [...box.querySelectorAll('tbody tr, li')] : [];
+      const end = box.getBoundingClientRect().bottom + 1;
+      const seen = rows.filter((row) => row.getBoundingClientRect().bottom <= end).length;
+      if (seen && seen < rows.length) box.dataset.more = `${seen} of ${rows.length}: scroll for more`;
+      else delete box.dataset.more;
+    }
+  }
+  for (const type of ['scroll', 'toggle', 'resize']) addEventListener(type, () => requestAnimationFrame(measure), true);
+
   // --- words that are explained: every element with data-term
   let meanings = null;
   async function explain() {
@@ -304,6 +316,7 @@
       waiting = requestAnimationFrame(() => {
         entitle();
         explain();
+        measure();
       });
     }).observe(document.body, { childList: true, subtree: true });
     entitle();

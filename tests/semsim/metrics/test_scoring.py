@@ -1,4 +1,5 @@
 import json
+import re
 import weakref
 from pathlib import Path
 
@@ -295,6 +296,7 @@ def test_a_network_sees_a_set_in_parts_and_gives_the_same_scores(
     told = []
     parts = score_sets(sets, names, resources, tmp_path / "parts", told.append)
     assert any(one.note.endswith("image 3 of 5") for one in told)
+    assert all(re.match(r"\d+ of \d+ metrics?, ", one.note) for one in told if "image" in one.note)
     assert parts.refused == whole.refused == {}
     for name in names:
         first, second = (

@@ -115,6 +115,8 @@ def test_while_there_is_nothing_yet_one_card_says_what_is_computed(made_context)
     client = client_of(context)
     first = part(client, "body")
     assert first.count("Computing what the metrics say") == 1
+    # People's own ranking waits for no metric.
+    assert re.findall(r'aria-label="What people say".*?<td>(.*?)</td>', first, re.S)
     assert "MSE, PSNR, SSIM" in first
     assert 'data-watch="scoring" data-then="body"' in first
     until(lambda: "data-watch" not in part(client, "scoring"), 120)
