@@ -95,7 +95,7 @@ def no_scores(comparison: Comparison, job: Job | None) -> str:
     titles = [spec.title for spec in comparison.specs if spec.name in names]
     n_models = len(comparison.analysis.models)
     people = comparison.analysis.models.sort_values("human", ascending=False)
-    rows = [(one.label, number(one.human)) for one in people.itertuples()]
+    rows = list(zip(people["label"], people["human"].map(number), strict=True))
     said = comparison.analysis.score_title
     return HTML.no_scores(titles, n_models, scoring(job), unavailable(comparison), said, rows)
 
