@@ -114,7 +114,8 @@ def start() -> str:
 
     def end() -> None:
         for one in originals:
-            one.communicate()
+            one.stdin.close()
+        originals[0].wait()  # servers, of the other, are not in the CPU seconds of CONTRIBUTING.md
         shutil.rmtree(folder)
 
     atexit.register(end)
