@@ -68,17 +68,22 @@ def find_study(store: "Store", name: str) -> "Study":
     return found[0]
 
 
-def counting(what: str) -> Callable[[int, int], None]:
-    """Return what prints how far work is, given done and total, each `SAID_EVERY` seconds."""
+def seldom(text: Callable[..., str]) -> Callable[..., None]:
+    """Return what prints `text` of what it is given, once in `SAID_EVERY` seconds."""
     last = time.monotonic()
 
-    def tell(done: int, total: int) -> None:
+    def tell(*given: Any) -> None:
         nonlocal last
         if time.monotonic() - last >= SAID_EVERY:
             last = time.monotonic()
-            say(f"{what}: {done:,} of {total:,}")
+            say(text(*given))
 
     return tell
+
+
+def counting(what: str) -> Callable[[int, int], None]:
+    """Return what prints how far work is, given done and total, each `SAID_EVERY` seconds."""
+    return seldom(lambda done, total: f"{what}: {done:,} of {total:,}")
 
 
 def pictures(images: str, data_dir: Path, *, write: bool = False) -> "Shelf":

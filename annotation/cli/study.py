@@ -1,8 +1,7 @@
 """semsim-studio study list, create, export and so on: what is done to a whole study."""
 
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
+from collections.abc import Iterable
+from dataclasses import asdict, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +11,6 @@ import typer
 from annotation import formats
 from annotation.cli.console import (
     DATA,
-    SAID_EVERY,
     STDOUT,
     Database,
     DataDir,
@@ -25,6 +23,7 @@ from annotation.cli.console import (
     options_of,
     pictures,
     say,
+    seldom,
     show,
     told_errors,
 )
@@ -38,7 +37,7 @@ from annotation.study import simulate as simulation
 from annotation.study.create import examine, keep_study
 from annotation.study.endpoint import ADDRESS, KEY, Endpoint, key_of
 from annotation.study.study_file import StudyFile, paths_of, read_text, texts_listed
-from annotation.study.vlm import Budget, Run, State
+from annotation.study.vlm import Budget, Run
 from annotation.texts import counted
 from annotation.web.root_path import rooted
 from semsim.base.cli.options import taking
@@ -250,6 +249,9 @@ def activity(
     show(rows, "\n".join(told), as_json)
 
 
+BUDGET = tuple(one.name for one in fields(Budget))
+
+
 class With(StrEnum):
     """Maker of the answers of a simulated study."""
 
@@ -257,6 +259,7 @@ class With(StrEnum):
     VLM = "vlm"
 
 
+@taking(budget=options_of(Budget, BUDGET))
 def simulate(
     name: StudyName,
     annotators: Annotated[
@@ -275,21 +278,7 @@ def simulate(
     key_file: Annotated[
         Path | None, typer.Option(help=f"vlm: file of the key.  [default: variable {KEY}]")
     ] = None,
-    calls: Annotated[
-        int | None, typer.Option(min=1, help="vlm: most calls, of all runs on the study.")
-    ] = None,
-    most_pictures: Annotated[
-        int | None, typer.Option("--pictures", min=1, help="vlm: most pictures asked about.")
-    ] = None,
-    money: Annotated[
-        float | None, typer.Option(min=0, help="vlm: most that calls may cost, by the prices.")
-    ] = None,
-    price_in: Annotated[
-        float, typer.Option(min=0, help="vlm: price of a million tokens that are read.")
-    ] = 0.0,
-    price_out: Annotated[
-        float, typer.Option(min=0, help="vlm: price of a million tokens that are written.")
-    ] = 0.0,
+    budget: Any = None,
     data_dir: DataDir = DATA,
     database: Database = None,
     images: Images = "",
@@ -310,33 +299,14 @@ def simulate(
                 address=base_url, model=model or found.spec.voter, key=key_of(key_file)
             ),
             n_annotators=annotators or 1,
-            budget=Budget(
-                calls=calls,
-                pictures=most_pictures,
-                money=money,
-                price_in=price_in,
-                price_out=price_out,
-            ),
-            tell=_telling(found.spec.voter),
+            budget=Budget(**budget),
+            tell=seldom(lambda state: f"{found.spec.voter}: {state.text}"),
         )
         try:
             typer.echo(f"{found.name}, answered by {found.spec.voter}: {run().text}")
         except KeyboardInterrupt:
             say("Stopped. Every answer so far is kept; the same command goes on.")
             raise typer.Exit(130) from None
-
-
-def _telling(model: str) -> Callable[[State], None]:
-    """Return what prints the state of a run, each `SAID_EVERY` seconds."""
-    last = time.monotonic()
-
-    def tell(state: State) -> None:
-        nonlocal last
-        if time.monotonic() - last >= SAID_EVERY:
-            last = time.monotonic()
-            say(f"{model}: {state.text}")
-
-    return tell
 
 
 def progress(

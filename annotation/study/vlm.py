@@ -5,6 +5,7 @@ protocol's limits hold. What is no answer that the item offers is counted, and n
 """
 
 import io
+import math
 import threading
 import time
 import uuid
@@ -26,6 +27,7 @@ from annotation.store.model_calls import Became, Spent
 from annotation.study.endpoint import Endpoint, PassingError, Reply
 from annotation.tasks.kind import NONE
 from semsim.base.alike import alike
+from semsim.base.registry import SettingFacts, check_settings, setting
 from semsim.base.words import counted, words_for_seconds
 
 SIDE = 512  # pixels that a picture's longer side is enlarged to, at most
@@ -36,6 +38,7 @@ BACKOFF = 1.0  # seconds before the second try, twice as long before each later 
 TRIES = 6  # failures in a row of one question, after which a run ends
 LONGEST_WAIT = 600.0  # seconds: who asks for more is asked again by another run
 FIRST_TOKENS = 20_000  # that a question may take before any has been counted
+_AMOUNT: SettingFacts = {"least": 0, "below": math.inf}
 _MARKS = " \t\r\n\"'`*.“”‘’«»"  # around an answer
 _FORM = "Answer with one line of the above, exactly as it stands there, and nothing else."
 
@@ -44,20 +47,23 @@ _FORM = "Answer with one line of the above, exactly as it stands there, and noth
 class Budget:
     """The most that all runs on a study may take; None is any amount.
 
-    Raises `StudyError` for money without prices.
-
-    Attributes:
-        money: In the currency of the prices.
-        price_in, price_out: Of a million tokens read, and written.
+    Raises `SettingsError` for an amount that cannot be, `StudyError` for money without prices.
     """
 
-    calls: int | None = None
-    pictures: int | None = None
-    money: float | None = None
-    price_in: float = 0.0
-    price_out: float = 0.0
+    calls: int | None = setting(None, "Most calls", "vlm: most calls, of all runs.", least=1)
+    pictures: int | None = setting(None, "Most pictures", "vlm: most pictures asked.", least=1)
+    money: float | None = setting(
+        None, "Most money", "vlm: most that calls may cost, by the prices.", **_AMOUNT
+    )
+    price_in: float = setting(
+        0.0, "Price of a million tokens read", "vlm: price of a million read.", **_AMOUNT
+    )
+    price_out: float = setting(
+        0.0, "Price of a million tokens written", "vlm: price of a million written.", **_AMOUNT
+    )
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.money is not None and not (self.price_in > 0 or self.price_out > 0):
             raise StudyError(
                 "A budget of money needs the prices of a million tokens: --price-in, --price-out."
@@ -380,10 +386,10 @@ def _refuse(study: Study, model: str, n_annotators: int) -> None:
             f"Study {study.name!r} is answered by the model {spec.voter}; got {model}. Leave "
             "--model out, or make a study for the other one."
         )
-    if n_annotators > spec.votes_per_item:
+    if not 1 <= n_annotators <= spec.votes_per_item:
         raise StudyError(
             f"{n_annotators} draws are asked for; an item of study {study.name!r} takes "
-            f"{counted(spec.votes_per_item, 'vote')}. Ask for no more."
+            f"{counted(spec.votes_per_item, 'vote')}. Ask for 1 or more, and no more than that."
         )
     if study.status is not StudyStatus.RUNNING:
         raise StudyError(f"Study {study.name!r} is {study.status.value}. Start it first.")

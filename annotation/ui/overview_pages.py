@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from threading import Lock, Thread
 from typing import Annotated, Any
@@ -27,20 +27,19 @@ from annotation.ui.new_pages import file_of
 from annotation.web.api import routes
 from annotation.web.downloads import file_name
 from annotation.web.templates import fill, page
-from semsim.base.errors import MissingExtraError, SemsimError
+from semsim.base.errors import MissingExtraError, SemsimError, SettingsError
 
 log = logging.getLogger(__name__)
 BROKEN = "The run broke in the studio itself. Its log says what it was."
-# Fields of the form: name, what it is called, the step of its number.
-FIELDS = (
-    ("annotators", "Draws", "1"),
-    ("calls", "Most calls (empty: any)", "1"),
-    ("pictures", "Most pictures (empty: all)", "1"),
-    ("money", "Most money (empty: any)", "any"),
-    ("price_in", "Price of a million tokens read", "any"),
-    ("price_out", "Price of a million tokens written", "any"),
-)
 _WHOLE = ("annotators", "calls", "pictures")
+# Fields of the form: name, what it is called, the step of its number.
+FIELDS = tuple(
+    (name, title, "1" if name in _WHOLE else "any")
+    for name, title in (
+        ("annotators", "Draws"),
+        *((one.name, f"{one.metadata['label']} (empty: any)") for one in fields(Budget)),
+    )
+)
 
 
 @dataclass(kw_only=True)
@@ -84,17 +83,21 @@ class ModelRuns:
 
         Raises `ConflictError` where one goes on, `StudyError` for a field or a missing endpoint.
         """
-        told = {name: _number(name, title, asked.get(name)) for name, title, _ in FIELDS}
-        n = int(told.pop("annotators") or 1)
-        budget = Budget(**{name: one for name, one in told.items() if one is not None})
+        told = {
+            name: _number(name, title, given)
+            for name, title, _ in FIELDS
+            if (given := str(asked.get(name) or "").strip())
+        }
+        n = told.pop("annotators", 1)
         if not os.environ.get(ADDRESS):
             raise StudyError(
                 f"This server knows no endpoint: set {ADDRESS}, and {KEY} where it asks for a "
                 "key, then start the server anew."
             )
         try:
+            budget = Budget(**told)
             endpoint = Endpoint(address=os.environ[ADDRESS], model=study.spec.voter, key=key_of())
-        except MissingExtraError as error:
+        except (MissingExtraError, SettingsError) as error:
             raise StudyError(str(error)) from error
         run = Run(
             store=store, study=study, images=images, endpoint=endpoint, n_annotators=n,
@@ -125,19 +128,12 @@ class ModelRuns:
         return job.problem or said or "Asking."
 
 
-def _number(name: str, title: str, text: Any) -> Any:
-    given = str(text or "").strip()
-    if not given:
-        return None
+def _number(name: str, title: str, given: str) -> Any:
     try:
-        found = int(given) if name in _WHOLE else float(given)
+        return int(given) if name in _WHOLE else float(given)
     except ValueError:
-        found = -1
-    if not (1 if name in _WHOLE else 0) <= found < float("inf"):
-        raise StudyError(
-            f"{title.partition(' (')[0]}: a number above 0 is expected; got {given!r}."
-        )
-    return found
+        head = title.partition(" (")[0]
+        raise StudyError(f"{head}: a number is expected; got {given!r}.") from None
 
 
 Asked = Annotated[dict[str, Any], Body()]

@@ -14,6 +14,7 @@ import pandas as pd
 
 from semsim.base.columns import ARCHITECTURE, MODEL_KEY
 from semsim.base.errors import DataError
+from semsim.base.metric_spec import semsims
 from semsim.base.progress import Report, silent
 from semsim.base.sets.imports import PATHS, Places, places_of, read_import
 from semsim.base.stats.agreement import best_first
@@ -28,30 +29,46 @@ from semsim.comparison.study_tables import imported_tables
 from semsim.importers.human_tables import labels_found
 from semsim.importers.import_folder import carry_out
 from semsim.importers.import_plan import HumanTables, ImportPlan
-from semsim.metrics import Resources, all_metrics, find_metric
-from semsim.metrics.scoring import pair_sets_of_labels, score_sets
+from semsim.metrics import Resources, all_metrics
+from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, score_sets, specs_of
 from semsim.reporting.answer import answer_of
 
 ANSWER = "answer.json"
 
 
-def with_scores(
-    plan: ImportPlan, resources: Resources, scores: Path, report: Report = silent
-) -> ImportPlan:
-    """Return the plan of an import with every metric's scores in place of its pictures.
+def scored(
+    labels: pd.DataFrame,
+    resources: Resources,
+    scores: Path,
+    report: Report = silent,
+    also: Path | None = None,
+) -> ScoreBook:
+    """Return the scores of every metric on the pictures of an import.
 
     Args:
-        plan: With pictures.
+        labels: Of the import, with paths of pictures.
         resources: Weights and the device; a metric that lacks a file is left out.
         scores: Folder where scores of pictures are kept.
         report: Told how many pictures are scored.
+        also: Folder of further SemSims; None for none.
     """
+    sets = pair_sets_of_labels(labels)
+    book = score_sets(sets, list(all_metrics(resources).values()), resources, scores, report)
+    if also is None:
+        return book
+    more = [f"semsim:{name}" for name in semsims(also)]
+    return book.beside(score_sets(sets, more, replace(resources, checkpoints=also), scores, report))
+
+
+def with_scores(
+    plan: ImportPlan, resources: Resources, scores: Path, report: Report = silent
+) -> ImportPlan:
+    """Return the plan of an import with every metric's scores, as of `scored`, for its pictures."""
     with tempfile.TemporaryDirectory() as made:
         places = places_of(plan.name, Path(made))
         carry_out(plan, places)
         labels = read_import(places.tables).labels
-        sets = pair_sets_of_labels(labels)
-        book = score_sets(sets, list(all_metrics(resources)), resources, scores, report)
+        book = scored(labels, resources, scores, report)
     bare = labels.drop(columns=[one for one in PATHS if one in labels])
     tables = replace(_tables(plan), labels=bare, scores=book.scores)
     return replace(plan, found=replace(plan.found, sets=(), tables=tables))
@@ -66,7 +83,7 @@ def of_models(plan: ImportPlan, rule: str) -> ImportPlan:
     """
     tables = _tables(plan)
     given = pd.DataFrame(tables.scores)
-    specs = [find_metric(str(name)).spec for name in given["metric"].unique()]
+    specs = specs_of(given)
     evidence = gather(tables.votes, given, specs, labels=tables.labels)
     layout = layout_of(evidence.images)
     drawn = resample(layout, 1, 1, seed=0)
@@ -102,9 +119,8 @@ def write_built_in(
     first, plan = plans[0]
     study = imported_tables(folder / first)
     scores = pd.DataFrame(study.scores)
-    specs = [find_metric(str(name)).spec for name in scores["metric"].unique()]
-    scored = Scored(table=scores, specs=specs, weights={})
-    found = compared(study, scored, AnalysisSettings(headline=str(study.headline)), checkpoints)
+    table = Scored(table=scores, specs=specs_of(scores), weights={})
+    found = compared(study, table, AnalysisSettings(headline=str(study.headline)), checkpoints)
     cite = " ".join(one for one in plan.found.notes if one.startswith("Cite "))
     told = {"title": plan.name, "study": first, "cite": cite, **answer_told(found.analysis)}
     write_record(folder / ANSWER, PEOPLE_ANSWER, told)

@@ -47,6 +47,7 @@ from semsim.device import cores, keep_freed_memory, pick_device
 from semsim.images import is_image_file, read_images, size_words, why_unread
 from semsim.metrics import (
     Metric,
+    MetricSpec,
     Pairs,
     Reference,
     Resources,
@@ -141,6 +142,21 @@ class ScoreBook:
         ]
         return pd.DataFrame(rows, columns=list(FACT_COLUMNS))
 
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why metrics have no scores, or none of some set, by name."""
+        return self.unavailable | {name: why for (_, name), why in self.refused.items()}
+
+    def beside(self, other: ScoreBook) -> ScoreBook:
+        """Return the scores of both, of the same sets under different metrics."""
+        return ScoreBook(
+            scores=pd.concat([self.scores, other.scores], ignore_index=True),
+            made=self.made | other.made,
+            unavailable=self.unavailable | other.unavailable,
+            refused=self.refused | other.refused,
+            missing=self.missing + other.missing,
+        )
+
     def record(self) -> dict[str, Any]:
         """Return, ready for JSON, how much there is, why the rest is not, and `summaries`."""
         return {
@@ -152,6 +168,11 @@ class ScoreBook:
             ],
             "rows": summaries(self),
         }
+
+
+def specs_of(scores: pd.DataFrame) -> list[MetricSpec]:
+    """Return the specs of the metrics of a table of scores, in their order."""
+    return [find_metric(str(name)).spec for name in scores["metric"].unique()]
 
 
 def pair_sets_of_folders(folders: Iterable[Path]) -> list[PairSet]:
@@ -331,7 +352,7 @@ def wide_table(one: PairSet, book: ScoreBook, names: Iterable[str]) -> pd.DataFr
             that.
     """
     table = one.pairs.drop(columns="attacked", errors="ignore")
-    reasons = book.unavailable | {name: why for (_, name), why in book.refused.items()}
+    reasons = book.reasons
     records: dict[str, dict[str, Any]] = {}
     for name in names:
         if name in reasons:

@@ -90,8 +90,13 @@ def text_of(columns: Columns, rows: Iterable[Row]) -> str:
 
 def markdown_of(columns: Columns, rows: Iterable[Row]) -> list[str]:
     """Return the lines of a table in Markdown."""
-    body = [f"| {' | '.join(line)} |" for line in lines_of(columns, rows)]
-    return [f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|", *body]
+    body = map(markdown_line, lines_of(columns, rows))
+    return [markdown_line(columns), "| --- " * len(columns) + "|", *body]
+
+
+def markdown_line(cells: Iterable[str]) -> str:
+    """Return a line of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
 
 
 def lines_of(columns: Columns, rows: Iterable[Row]) -> list[list[str]]:
@@ -235,9 +240,16 @@ def plans_here(campaigns: Iterable[Campaign]) -> list[Plan]:
     return [plan_of(one) for one in campaigns if all(map(is_here, one.datasets))]
 
 
-def carried_out(
-    plans: Mapping[str, Plan], data: Path, *, workers: int, scheduler: str, device: str
-) -> dict[str, list[Path]]:
+class Machines(NamedTuple):
+    """Processes that compute, as the options of a command say it, and the folder of weights."""
+
+    workers: int
+    scheduler: str
+    device: str
+    checkpoints: Path
+
+
+def carried_out(plans: Mapping[str, Plan], data: Path, machines: Machines) -> dict[str, list[Path]]:
     """The reconstruction sets of every plan, by its name; what is done is not computed again.
 
     Raises `DataError` where some images could not be attacked.
@@ -245,10 +257,11 @@ def carried_out(
     from semsim.grid.machines import connect  # with Dask, which takes a second
 
     made: dict[str, list[Path]] = {}
-    with connect(scheduler, workers, needs=work.__name__) as client:
+    how = HowToRun(device=machines.device)
+    with connect(machines.scheduler, machines.workers, needs=work.__name__) as client:
         for name, plan in plans.items():
             with TerminalBar(name) as bar:
-                outcome = run_plan(plan, data, client, HowToRun(device=device), bar)
+                outcome = run_plan(plan, data, client, how, bar)
             if outcome["undone"]:
                 why = "; ".join(outcome["undone"])
                 raise DataError(f"Not all of {name} could be computed; run it again. {why}")

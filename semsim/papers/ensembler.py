@@ -1,10 +1,10 @@
 """`semsim-studio reproduce ensembler`: the Ensembler paper's tables and figures beside ours."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import pandas as pd
 import typer
@@ -32,6 +32,7 @@ from semsim.papers.engine import (
     Work,
     caption,
     is_here,
+    markdown_line,
     of_preset,
     show_plan,
 )
@@ -157,7 +158,6 @@ def _known(number: int, numbers: Collection[int], option: str, preset: str) -> S
     return plan
 
 
-P = TypeVar("P", SplitPlan, SentencePlan)
 _BEHIND = "What comes back behind each defence"
 _CUT_SIZE = 32  # pixels a side of images in figures of split points
 
@@ -211,6 +211,8 @@ def reproduce_ensembler(
     """
     with told_errors():
         seeds = {"defence_seeds": defence_seed, "attack_seeds": attack_seed}
+        given: dict[str, Any] = {name: some for name, some in seeds.items() if some}
+        given |= {"shadow": {"start": shadow_start}} if shadow_start is not None else {}
         place = SplitPlace(data=data_dir, checkpoints=CHECKPOINTS, device=device)
         who = workers, scheduler
         if table == NUMBER and figure is None:
@@ -218,7 +220,7 @@ def reproduce_ensembler(
                 raise SettingsError(
                     "Table 4 is of sentences; leave --images, --size and --vgg16 out."
                 )
-            translated = _changed(of_preset(PLANS, preset), seeds, shadow_start)
+            translated = changed(of_preset(PLANS, preset), given)
             if planned:
                 works = sentence_works(translated, place)
                 below = preset, lambda lower: sentence_works(PLANS[lower], place)
@@ -226,8 +228,7 @@ def reproduce_ensembler(
             else:
                 _translation(translated, place, who, as_json)
             return
-        chosen = _plan(preset, table, figure, vgg16, images, size)
-        plan = _changed(chosen, seeds, shadow_start)
+        plan = changed(_plan(preset, table, figure, vgg16, images, size), given)
         if planned:
             shape = table, figure, vgg16, None, None
             works = works_of(plan, data_dir)
@@ -413,7 +414,7 @@ def _line(row: Mapping[str, Any]) -> str:
         change = f"{100 * plain['change']:+.2f}" + ("" if plain["valid"] else " (invalid)")
         ours = [change, str(plain["n"]), *_scores(plain)]
     stronger = ["–"] * 3 if aligned is None else _scores(aligned)
-    return f"| {' | '.join([row['row'], *cells, *ours, *stronger])} |"
+    return markdown_line([row["row"], *cells, *ours, *stronger])
 
 
 def _scores(row: dict[Any, Any]) -> list[str]:
@@ -430,13 +431,6 @@ def _found(table: pd.DataFrame, way: Way) -> dict[Any, Any] | None:
         if untried is None and name == way.defence and row["n"] == 0 and not row["valid"]:
             untried = row
     return untried
-
-
-def _changed(plan: P, seeds: Mapping[str, Sequence[int] | None], start: str | None) -> P:
-    """`plan` with the seeds and the start of the shadow that are given."""
-    given: dict[str, Any] = {name: tuple(some) for name, some in seeds.items() if some}
-    shadow = plan.shadow if start is None else replace(plan.shadow, start=start)
-    return replace(plan, shadow=shadow, **given)
 
 
 def _plan(

@@ -30,7 +30,16 @@ from semsim.base.stats.intervals import half_words, of_means
 from semsim.base.storage.pieces import Pieces
 from semsim.device import pick_device
 from semsim.grid.executor import Piece, spread
-from semsim.papers.engine import DECLARED, PRINTED, Columns, Row, caption, column, markdown_of
+from semsim.papers.engine import (
+    DECLARED,
+    PRINTED,
+    Columns,
+    Row,
+    caption,
+    column,
+    markdown_line,
+    markdown_of,
+)
 from semsim.papers.sentences import (
     CONTENT,
     END,
@@ -169,7 +178,6 @@ def guesses(public: Tensor, count: int, rng: torch.Generator) -> dict[str, Tenso
 
 COUNTING = "counting"  # the attack that has no network
 _GUESS = 5_000_011  # a seed apart
-_System = tuple[str, int]  # defence, seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,35 +231,21 @@ def run_sentences(
     place = place.resolved()
     run = SentenceRun(plan, place)
 
-    def do(kept: Pieces[Any], pieces: Sequence[Piece], stage: int) -> None:
-        missing = [piece for piece in pieces if piece.key not in kept]
-        told, ready = stage_of(report, stage, 2), len(pieces) - len(missing)
-        spread(missing, lambda *_: None, told, workers, scheduler, ready=ready)
-        check_shared(kept, [piece.key for piece in pieces])
+    def do(stage: int, kept: Pieces[Any], work: str, asked: Mapping[str, tuple[Any, ...]]) -> None:
+        missing, told = kept.missing(asked), stage_of(report, stage, 2)
+        notes = {key: "{} {}, seed {}".format(work, *own) for key, own in asked.items()}
+        pieces = [
+            Piece(key=key, work=_do, asked=(plan, place, work, asked[key]), note=notes[key])
+            for key in missing
+        ]
+        spread(pieces, lambda *_: None, told, workers, scheduler, ready=len(asked) - len(missing))
+        check_shared(kept, asked)
 
     systems = [(defence, seed) for seed in plan.defence_seeds for defence in plan.defences]
-    needed = dict.fromkeys([("none", seed) for seed in plan.defence_seeds] + systems)
-    train = [
-        Piece(
-            key=run.key(*one),
-            work=_train,
-            asked=(plan, place, one),
-            note="train {}, seed {}".format(*one),
-        )
-        for one in needed
-    ]
-    do(run.store.systems, train, 0)
-    read = [
-        Piece(
-            key=run.leak_key(*one, tool, seed),
-            work=_read,
-            asked=(plan, place, one, tool, seed),
-            note=f"read {one[0]}, seed {one[1]}, {attack_name(arm, tool)}, seed {seed}",
-        )
-        for one in systems
-        for arm, tool, seed in run.tools(*one)
-    ]
-    do(run.leaks, read, 1)
+    needed = [*(("none", seed) for seed in plan.defence_seeds), *systems]
+    do(0, run.store.systems, "train", {run.key(*one): one for one in needed})
+    read = [(*one, tool, seed) for one in systems for _, tool, seed in run.tools(*one)]
+    do(1, run.leaks, "read", {run.leak_key(*one): one for one in read})
     return {
         "plan": plain(plan),
         "rows": [row for one in systems for row in run.rows(*one)],
@@ -364,13 +358,15 @@ class SentenceRun:
         facts: dict[str, Any] = {"defence": defence, "defence_seed": seed, "accuracy": right}
         facts |= {"translation_bleu": bleu(self.german, standard), "change": right - undefended}
         facts["valid"] = facts["change"] >= -VALID_POINTS - 1e-9
-        found = []
-        for attack, attack_seed, one in self.texts(defence, seed):
-            shadow = words_right(self.german, one["shadow"])
-            own = words_right(self.english, one["decoder_on_shadow"])
-            name = {"attack": attack, "attack_seed": attack_seed}
-            more = {"shadow_accuracy": shadow, "decoder_accuracy": own}
-            found.append({**facts, **name, **more, **self._scores(one["decoder_on_client"])})
+        found = [
+            {
+                **{**facts, "attack": attack, "attack_seed": attack_seed},
+                "shadow_accuracy": words_right(self.german, one["shadow"]),
+                "decoder_accuracy": words_right(self.english, one["decoder_on_shadow"]),
+                **self._scores(one["decoder_on_client"]),
+            }
+            for attack, attack_seed, one in self.texts(defence, seed)
+        ]
         first = self.plan.attack_seeds[0]
         seen = self.sent(defence, seed, torch.Generator().manual_seed(first))
         counts = in_words(counted(seen.features.cpu(), self.public.source), self.words)
@@ -408,20 +404,11 @@ class SentenceRun:
 _run = cache(SentenceRun)  # the sentences, made once a process
 
 
-def _train(plan: SentencePlan, place: SplitPlace, system: _System, *, report: Report) -> None:
-    _run(plan, place).train(*system, report)
-
-
-def _read(
-    plan: SentencePlan,
-    place: SplitPlace,
-    system: _System,
-    tool: ShadowAttack,
-    seed: int,
-    *,
-    report: Report,
+def _do(
+    plan: SentencePlan, place: SplitPlace, work: str, asked: tuple[Any, ...], *, report: Report
 ) -> None:
-    _run(plan, place).read(*system, tool, seed, report)
+    """Train or read, as the method called `work` does."""
+    getattr(_run(plan, place), work)(*asked, report)
 
 
 def sentence_summary(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
@@ -429,42 +416,37 @@ def sentence_summary(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
     n: runs; sd has n - 1 and is NaN for one.
     """
-    table, lines = pd.DataFrame(rows), []
-    for (defence, attack), part in table.groupby(["defence", "attack"], sort=False):
-        line: dict[str, Any] = {"defence": defence, "attack": attack, "n": len(part)}
-        line["valid"] = bool(part["valid"].all())
-        for name in part.select_dtypes("number").columns:
-            line[f"{name}_mean"] = part[name].mean()
-            line[f"{name}_sd"] = part[name].std(ddof=1)
-        lines.append(line)
-    return pd.DataFrame(lines)
+    table = pd.DataFrame(rows)
+    own = table.groupby(["defence", "attack"], sort=False)
+    scores = own[list(table.select_dtypes("number"))].agg(["mean", "std"])
+    scores.columns = scores.columns.map("_".join).str.replace(r"_std$", "_sd", regex=True)
+    counts = {"n": own.size(), "valid": own["valid"].all()}
+    return pd.concat([pd.DataFrame(counts), scores], axis=1).reset_index()
 
 
 NUMBER = 4
-_SHOWN = {  # columns of Table 4, from left to right
-    "truth": "ground truth",
-    "standard": "standard translation",
-    "shadow": "shadow translation",
-    "decoder_on_shadow": "decoder on shadow",
-    "decoder_on_client": "decoder on client",
+_SHOWN: Columns = {  # columns of Table 4 behind the ground truth, from left to right
+    "standard translation": column("standard"),
+    "shadow translation": column("shadow"),
+    "decoder on shadow": column("decoder_on_shadow"),
+    "decoder on client": column("decoder_on_client"),
 }
 _PLACED = {"words": "decoder on client: words", "content": "content", "bleu": "BLEU"}
 _LEARNED = {"shadow_accuracy": "shadow translates", "decoder_accuracy": "decoder on shadow"}
 
 
-def _spread(name: str, row: Row) -> str:
-    return spread_text(dict(row), name, 3)
-
-
 _READ: Columns = {
     "defence": column("defence"),
     "translates": column("accuracy_mean", ".3f"),
-    "change": lambda row: f"{100 * row['change_mean']:+.2f}" + _invalid(row),
+    "change": lambda row: f"{100 * row['change_mean']:+.2f}{'' if row['valid'] else ' (invalid)'}",
     "attack": column("attack"),
     "n": column("n"),
-    **{head: partial(_spread, name) for name, head in (_LEARNED | _PLACED).items()},
+    **{
+        head: partial(spread_text, name=name, digits=3)
+        for name, head in (_LEARNED | _PLACED).items()
+    },
 }
-# What the paper shows of two sentences, by `_SHOWN`.
+# What the paper shows of two sentences, by the columns of Table 4.
 PAPER_ROWS: list[dict[str, str]] = PRINTED["sentences"]
 PLANS: Mapping[str, SentencePlan] = MappingProxyType(
     {
@@ -472,10 +454,6 @@ PLANS: Mapping[str, SentencePlan] = MappingProxyType(
         for preset, changes in DECLARED["sentences"].items()
     }
 )
-
-
-def _invalid(row: Row) -> str:
-    return "" if row["valid"] else " (invalid)"
 
 
 def read_lines(
@@ -491,10 +469,7 @@ def read_lines(
         [f"*guess: {name}*", *["–"] * 6, *(f"{scores[one]:.3f}" for one in _PLACED)]
         for name, scores in guesses.items()
     ]
-    return [
-        *markdown_of(_READ, rows),
-        *(f"| {' | '.join(line)} |" for line in [*cells, *more]),
-    ]
+    return [*markdown_of(_READ, rows), *map(markdown_line, [*cells, *more])]
 
 
 def sentence_rows(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -510,7 +485,10 @@ def sentence_text(outcome: Mapping[str, Any]) -> str:
     shown = {"paper": PAPER_ROWS}
     for one in outcome["examples"]:
         shown.setdefault(f"{one['defence']}, {one['attack']}", []).append(one)
-    first, *others = ([*_table(whose, own), ""] for whose, own in shown.items())
+    first, *others = (
+        [*markdown_of({f"{whose}: ground truth": column("truth"), **_SHOWN}, own), ""]
+        for whose, own in shown.items()
+    )
     lines = [
         *read_lines(rows_of(sentence_summary(rows)), outcome["guesses"]),
         "",
@@ -524,14 +502,6 @@ def sentence_text(outcome: Mapping[str, Any]) -> str:
         *sentence_verdicts(rows, outcome["guesses"]),
     ]
     return "\n".join(lines)
-
-
-def _table(whose: str, rows: Sequence[Row]) -> list[str]:
-    columns: Columns = {
-        f"{whose}: {title}" if name == "truth" else title: column(name)
-        for name, title in _SHOWN.items()
-    }
-    return markdown_of(columns, rows)
 
 
 def sentence_verdicts(

@@ -200,7 +200,7 @@ class JudgedTable:
         return works, self.before(scale, plans) if known else ""
 
     def make(
-        self, preset: str, folder: Path, machines: "Machines"
+        self, preset: str, folder: Path, machines: engine.Machines
     ) -> tuple[pd.DataFrame, str, list[str]]:
         """Compute a preset and write it below `folder`; return rows, text and names of files."""
         scale = self.scale_of(preset)
@@ -240,15 +240,6 @@ class JudgedTable:
         return rows, text, [f"{stem}.md", *(f"{name}.csv" for name in frames), *self.drawn]
 
 
-class Machines(NamedTuple):
-    """Processes that compute, as the options of a command say it, and the folder of weights."""
-
-    workers: int
-    scheduler: str
-    device: str
-    checkpoints: Path
-
-
 def command_of(table: JudgedTable) -> Callable[..., None]:
     """Return the command of a table; it computes nothing that was computed before."""
 
@@ -272,7 +263,7 @@ def command_of(table: JudgedTable) -> Callable[..., None]:
 
                 engine.show_plan(table.name, works, as_json, (preset, below), before=before)
                 return
-            machines = Machines(workers, scheduler, device, checkpoints)
+            machines = engine.Machines(workers, scheduler, device, checkpoints)
             rows, text, (first, *others) = table.make(preset, folder, machines)
             terminal.show_told(terminal.rows_of(rows), text, as_json)
             say(f"Wrote {folder / first}, {listed(others)}.")
@@ -286,7 +277,7 @@ def judge_plans(
     plans: Mapping[str, Plan],
     voters: simulated_votes.Voters,
     folder: Path,
-    machines: Machines,
+    machines: engine.Machines,
 ) -> tuple[dict[str, list[ReconstructionSet]], Judged]:
     """Carry out `plans` below `folder` and judge what came back, beside the controls.
 
@@ -299,14 +290,14 @@ def judge_plans(
         DataError: Where not one picture came back.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    workers, scheduler, device, checkpoints = machines
-    made = engine.carried_out(plans, folder, workers=workers, scheduler=scheduler, device=device)
-    jury, controls = simulated_votes.simulated_people(voters, folder, workers)
+    made = engine.carried_out(plans, folder, machines)
+    jury, controls = simulated_votes.simulated_people(voters, folder, machines.workers)
     found = {name: [read_set(one) for one in own] for name, own in made.items()}
     shown = [one.folder for own in found.values() for one in own if not one.pairs.empty]
     if not shown:
         raise DataError(f"Every attack failed on every image, so there is nothing to {table.aim}.")
-    resources = Resources(checkpoints=checkpoints.resolve(), device=pick_device(device))
+    device, checkpoints = pick_device(machines.device), machines.checkpoints.resolve()
+    resources = Resources(checkpoints=checkpoints, device=device)
     seen = simulated_votes.simulated_votes(
         table.name, "recognition", [*shown, *controls.values()], jury
     )
@@ -314,13 +305,12 @@ def judge_plans(
     with terminal.TerminalBar("Judging") as bar:
         book = score_sets(pairs, METRICS, resources, kept, bar)
     specs = beside_votes((find_metric(name).spec for name in METRICS), simulated=True)
-    absent = {**book.unavailable, **{name: why for (_, name), why in book.refused.items()}}
     return found, Judged(
         labels=seen.labels,
         votes=pd.DataFrame(seen.votes),
         scores=book.scores,
         specs=tuple(spec for spec in specs if (book.scores["metric"] == spec.name).any()),
-        absent={name: absent[name] for name in METRICS if name in absent},
+        absent={name: why for name in METRICS if (why := book.reasons.get(name))},
     )
 
 

@@ -38,7 +38,7 @@ from semsim.device import how_busy, one_thread
 from semsim.grid.executor import Piece, make_files
 from semsim.layer_graph import LayerGraph, count_parameters
 from semsim.papers import engine
-from semsim.systems.federated.comparison import Loaded, largest_difference, load
+from semsim.systems.federated.comparison import largest_difference, load
 from semsim.systems.federated.data import (
     FederatedData,
     FederatedExamples,
@@ -56,14 +56,13 @@ CLIENTS = (1, 5, 10)
 Cells = Mapping[tuple[str, str], Sequence[float]]  # network and scheme → by `CLIENTS`
 
 
-def _by_setting(rows: Sequence[Sequence[Any]]) -> Cells:
-    return {(network, scheme): cells for network, scheme, *cells in rows}
-
-
 _PRINTED = engine.PRINTED["pbpfl"]
 # Table 2: squared error, of bank marketing (UBMD) and of retina images (ABD).
-TABLE_2: Mapping[str, Cells] = {of: _by_setting(rows) for of, rows in _PRINTED["table_2"].items()}
-TABLE_4: Cells = _by_setting(_PRINTED["table_4"])  # accuracy in per cent, of skin images (LDC)
+TABLE_2: Mapping[str, Cells] = {
+    of: {(row[0], row[1]): row[2:] for row in rows} for of, rows in _PRINTED["table_2"].items()
+}
+# Table 4: accuracy in per cent, of skin images (LDC).
+TABLE_4: Cells = {(row[0], row[1]): row[2:] for row in _PRINTED["table_4"]}
 # Table 5: seconds of PP, LFP, LBP and MU, ResNet56.
 TABLE_5: Mapping[str, Mapping[str, float]] = _PRINTED["table_5"]
 AGAIN = "FedAvg again"  # Table 5's control
@@ -608,10 +607,7 @@ def _study(plan: LeakPlan, attacked: AttackedRound) -> LeakStudy:
     return LeakStudy(found.data, found.images, order)
 
 
-@functools.lru_cache(maxsize=2)
-def loaded(name: str) -> Loaded:
-    """`load`, once a process."""
-    return load(name)
+loaded = functools.lru_cache(maxsize=2)(load)  # once a process
 
 
 def leak_text(plan: LeakPlan, out: Path) -> str:

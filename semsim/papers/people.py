@@ -5,7 +5,7 @@ A source that is not here, or that shows people the originals themselves, has a 
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,11 +35,12 @@ from semsim.base.stats.evidence import Evidence, gather
 from semsim.base.stats.grouping import layout_of
 from semsim.base.stats.resampling import resample
 from semsim.base.stats.roc import POOLED, picture_agreement
+from semsim.comparison.built_in import scored
 from semsim.device import pick_device
 from semsim.importers.import_folder import carry_out
 from semsim.learning.evaluation import human_auc
-from semsim.metrics import MetricSpec, Resources, all_metrics, find_metric
-from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, score_sets
+from semsim.metrics import Resources
+from semsim.metrics.scoring import ScoreBook, specs_of
 from semsim.people import SOURCES, Source
 from semsim.reporting import writing
 from semsim.reporting.notation import NONE, number, reason, with_interval
@@ -118,9 +119,12 @@ def _of_source(
         places = places_of(source.name, Path(made))
         carry_out(source.plan(folder), places)
         study = read_import(places.tables)
-        scores, specs, absent = _scored(source, study, place, report)
+        book = _scored(source, study, place, report)
+    specs = specs_of(book.scores)
+    known = {spec.name for spec in specs}
+    absent = {name: why for name, why in book.reasons.items() if name not in known}
     tables: dict[str, Any] = {"labels": study.labels, "people": study.people, "name": source.name}
-    evidence = gather(study.votes, scores, specs, **tables)
+    evidence = gather(study.votes, book.scores, specs, **tables)
     headline = "majority" if len(study.votes) else str(study.record["headline"])
     if not specs:
         layout = layout_of(evidence.images)
@@ -135,34 +139,14 @@ def _of_source(
     return [*rows, _people_row(source, evidence, analysis.ceiling)], absent
 
 
-def _scored(
-    source: Source, study: Imported, place: Workshop, report: Report
-) -> tuple[pd.DataFrame, list[MetricSpec], dict[str, str]]:
-    """Return scores of all metrics that need no missing file, their specs, and why others not."""
+def _scored(source: Source, study: Imported, place: Workshop, report: Report) -> ScoreBook:
+    """Return scores of all metrics that need no missing file."""
     given = study.scores
-    if given is not None:  # without a picture there are no others
-        names = given["metric"].unique()
-        return given, [find_metric(str(name)).spec for name in names], {}
-    empty = pd.DataFrame(columns=[*IMAGE_KEY, "metric", "value"])
-    if not source.compares or "reconstruction" not in study.labels:
-        return empty, [], {}
-    sets = pair_sets_of_labels(study.labels)
-    every = list(all_metrics(place.resources).values())
-    books = [score_sets(sets, every, place.resources, place.scores, report)]
-    if place.shuffled is not None:
-        elsewhere = replace(place.resources, checkpoints=place.shuffled)
-        shuffled = [f"semsim:{name}" for name in semsims(place.shuffled)]
-        books.append(score_sets(sets, shuffled, elsewhere, place.scores, report))
-    return _joined(books)
-
-
-def _joined(books: Sequence[ScoreBook]) -> tuple[pd.DataFrame, list[MetricSpec], dict[str, str]]:
-    scores = pd.concat([book.scores for book in books], ignore_index=True)
-    specs = [find_metric(str(name)).spec for name in scores["metric"].unique()]
-    absent = {name: why for book in books for name, why in book.unavailable.items()}
-    absent |= {name: why for book in books for (_, name), why in book.refused.items()}
-    scored = {spec.name for spec in specs}
-    return scores, specs, {name: why for name, why in absent.items() if name not in scored}
+    if given is None and source.compares and "reconstruction" in study.labels:
+        return scored(study.labels, place.resources, place.scores, report, place.shuffled)
+    # Without a picture there are no others.
+    scores = pd.DataFrame(columns=[*IMAGE_KEY, "metric", "value"]) if given is None else given
+    return ScoreBook(scores=scores, made={}, unavailable={}, refused={}, missing=())
 
 
 def _metric_rows(analysis: Analysis) -> list[dict[str, Any]]:

@@ -71,6 +71,7 @@ from semsim.papers.semsim_scales import (
 )
 from semsim.papers.simulated_votes import (
     LIST_SIZE,
+    SAYS_NOTHING,
     Jury,
     Voters,
     jury_of,
@@ -86,7 +87,6 @@ from semsim.weights import CHECKPOINTS
 
 # The paper's metrics by the names of ours.
 OURS = {"PSNR": "psnr", "MSE": "mse", "SSIM": "ssim", "LPIPS": "lpips-alex", "FID": "fid"}
-_SIMULATED = "Simulated votes: these numbers say nothing about people."
 _ENDS = {  # columns of an analysis, and ours
     **{"rho_bw_low": "rho_low", "rho_bw_high": "rho_high"},
     **{"tau_score_low": "tau_low", "tau_score_high": "tau_high"},
@@ -117,12 +117,12 @@ def results(
     Raises:
         DataError: Where it is of no study of `scale`.
     """
-    studies = {part.name: of_part(material, part) for part in scale.parts}
+    studies = {part.name: of_parts(material, part) for part in scale.parts}
     if not any(len(one.labels) for one in studies.values()):
         known = ", ".join(sorted(set(material.labels["dataset"].astype(str))))
         raise DataError(f"These votes are on {known}, which scale {scale.name} does not have.")
     work = folder / "trained" / _key(scale, material)
-    judging = _Judging(scale, studies, place, work, report)
+    judging = _Judging(scale, studies, material, place, work, report)
     learned = judging.learned()
     analyses = dict(judging.analyses(learned))
     juries = {name: jury_of(one.votes) for name, one in studies.items()}
@@ -195,11 +195,11 @@ def blind_spots(studies: Mapping[str, Material], juries: Mapping[str, Jury | Non
     return lines
 
 
-def of_part(material: Material, part: Part) -> Material:
-    """The rows of `material` that are of one study, by its name."""
+def of_parts(material: Material, *parts: Part) -> Material:
+    """The rows of `material` that are of some studies, by their names."""
 
     def own(table: pd.DataFrame) -> pd.DataFrame:
-        return table[table["study"].astype(str) == part.name]
+        return table[table["study"].astype(str).isin([part.name for part in parts])]
 
     votes = None if material.votes is None else own(material.votes)
     return Material(labels=own(material.labels), votes=votes)
@@ -214,6 +214,7 @@ class _Judging(NamedTuple):
 
     scale: StudiesScale
     studies: Mapping[str, Material]
+    material: Material
     place: Workplace
     folder: Path
     report: Report
@@ -221,7 +222,7 @@ class _Judging(NamedTuple):
     @property
     def every(self) -> Material:
         """All votes of Table 1."""
-        return _joined([self.studies[part.name] for part in self.scale.of_table(1)])
+        return of_parts(self.material, *self.scale.of_table(1))
 
     def learned(self) -> list[dict[str, Any]]:
         """The SemSims that have not seen a data set, a row each, as `run_ablation` has them."""
@@ -262,14 +263,6 @@ class _Judging(NamedTuple):
         if len(failed) == len(found["rows"]):
             raise DataError(" ".join(failed))
         return found
-
-
-def _joined(studies: Sequence[Material]) -> Material:
-    tables = [one.votes for one in studies if one.votes is not None]
-    return Material(
-        labels=pd.concat([one.labels for one in studies], ignore_index=True),
-        votes=pd.concat(tables, ignore_index=True) if tables else None,
-    )
 
 
 def _figures(analysis: Analysis) -> dict[str, Drawn]:
@@ -385,12 +378,10 @@ def table_text(number: int, table: pd.DataFrame) -> str:
         voted += [] if math.isnan(jury.originals) else [f"{row}: {jury.words}"]
         missing = part[part["why"] != ""].groupby("why")["metric"].agg(", ".join)
         gaps += [f"{row}: {metrics}: {why}." for why, metrics in missing.items()]
-    said = [_SIMULATED] if own["simulated"].any() else []
+    said = [SAYS_NOTHING] if own["simulated"].any() else []
     shown = terminal.text_table(["paper's row", "here", "models", "", *METRICS], lines)
-    head, variants = (
-        engine.caption("semsim", "agreement", number=number),
-        engine.caption("semsim", "variants"),
-    )
+    head = engine.caption("semsim", "agreement", number=number)
+    variants = engine.caption("semsim", "variants")
     return "\n".join([head, *said, shown, variants, *voted, *gaps])
 
 
@@ -420,7 +411,7 @@ def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
                 lines.append([left_out, title, *(number(one, 2) for one in found)])
         said.append(" ".join([f"{left_out}:", *verdict_of(judged).sentences]))
     head = "SemSim beside its controls, on the data set that it has not seen."
-    marks = [_SIMULATED] if any(row.get("held_out", {}).get("simulated") for row in rows) else []
+    marks = [SAYS_NOTHING] if any(row.get("held_out", {}).get("simulated") for row in rows) else []
     header = ["not seen", "network", "|ρ|", "|τ|", auc_words(scope)]
     table = [terminal.text_table(header, lines), *scale_notes(rows)] if lines else []
     return "\n".join([head, *marks, *table, *judged_words(rows), *said])
@@ -444,7 +435,7 @@ def figures_text(rows: Sequence[Mapping[str, Any]], data: str, simulated: bool) 
         rows: Of `picture_rows`.
         data: What stands in for the paper's first data set.
     """
-    marks = [_SIMULATED] if simulated else []
+    marks = [SAYS_NOTHING] if simulated else []
     head, said = engine.caption("semsim", "pictures", data=data), f"The paper: {SAID['pictures']}"
     return "\n".join([head, *marks, engine.text_of(_PICTURES, rows), said])
 
@@ -558,7 +549,8 @@ def reproduce_semsim(
             return
         check_votes(given, jury_epochs)
         folder.mkdir(parents=True, exist_ok=True)
-        sets = reconstructions(asked, data_dir, workers=workers, scheduler=scheduler, device=device)
+        machines = engine.Machines(workers, scheduler, device, checkpoints)
+        sets = reconstructions(asked, data_dir, machines)
         studies = write_studies(asked, sets, folder / "studies")
         if not given:
             again = ["--data-dir", str(data_dir), "--out", str(out)]
@@ -580,7 +572,9 @@ def reproduce_semsim(
             metrics=tuple(OURS.values()),
         )
         with terminal.TerminalBar("Judging") as bar:
-            found = results(asked, material_of([Path(one) for one in given]), place, folder, bar)
+            tables = [Path(one) for one in given]
+            material = read_materials([labels_beside(one) for one in tables], tables)
+            found = results(asked, material, place, folder, bar)
         terminal.show_told(found.rows, found.text, as_json)
         say(f"Wrote {folder / 'tables.csv'} and {found.n_figures} figures.")
 
@@ -612,25 +606,21 @@ def labels_beside(votes: Path) -> Path:
     return path
 
 
-def material_of(votes: Sequence[Path]) -> Material:
-    """Labels and votes of all studies as one table each."""
-    return read_materials([labels_beside(path) for path in votes], votes)
-
-
 def reconstructions(
-    scale: StudiesScale, data: Path, *, workers: int, scheduler: str, device: str
+    scale: StudiesScale, data: Path, machines: engine.Machines
 ) -> dict[str, list[Path]]:
     """The reconstruction sets of every part, by its name; what is done is not computed again.
 
     Raises `DataError` where some images could not be attacked, or data sets are not there.
     """
     plans = {part.name: plan_of(part.campaign) for part in scale.parts if not part.vertical}
-    made = engine.carried_out(plans, data, workers=workers, scheduler=scheduler, device=device)
+    made = engine.carried_out(plans, data, machines)
+    workers = machines.workers or cores()
     for part in scale.parts:
         if part.vertical:
             with terminal.TerminalBar(part.name) as bar:
                 made[part.name] = vertical_sets(
-                    part.vertical, data, bar, workers=workers or cores(), scheduler=scheduler
+                    part.vertical, data, bar, workers=workers, scheduler=machines.scheduler
                 )
     return {name: with_pictures(sets, name) for name, sets in made.items()}
 

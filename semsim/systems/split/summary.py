@@ -218,7 +218,7 @@ def scored(table: pd.DataFrame) -> list[str]:
     return [name for name in ends if name not in ("ssim", "psnr")]
 
 
-def spread_text(row: dict, name: str, digits: int) -> str:
+def spread_text(row: Mapping[Any, Any], name: str, digits: int) -> str:
     """Mean ± standard deviation in a summary's row, "–" where there is none."""
     return with_spread(row.get(f"{name}_mean"), row.get(f"{name}_sd"), f".{digits}f")
 

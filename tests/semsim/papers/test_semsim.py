@@ -31,7 +31,7 @@ from semsim.base.storage.places import PROGRAM
 from semsim.cli.reproduce import app
 from semsim.datasets.digits import Digits
 from semsim.images import write_png
-from semsim.learning.ablations_run import Material, Workplace
+from semsim.learning.ablations_run import Material, Workplace, read_materials
 from semsim.papers import semsim as command
 from semsim.papers.semsim import _panels as panels
 from semsim.papers.semsim import cells, next_steps, results, table_text
@@ -238,7 +238,7 @@ def dry(made):
 
 def test_simulated_votes_give_both_tables_and_every_figure_marked_as_such(dry):
     folder, done = dry
-    marked = "Simulated votes: these numbers say nothing about people."
+    marked = "Simulated people: these numbers say nothing about people."
     assert done.output.count(marked) == 4  # Tables 1, 2, controls, and Figures 3, 5 and 6
     assert "is not made" not in done.output
     out = folder / "out" / "smoke"
@@ -266,7 +266,8 @@ def test_simulated_votes_give_both_tables_and_every_figure_marked_as_such(dry):
     assert votes.groupby(["model", "image_id"])["annotator"].nunique().eq(5).all()
     # Tables by programs lie as those by people do, and are read in the same way.
     written = out / "simulated"
-    read = command.material_of([written / f"{name}.parquet" for name in ROWS.values()])
+    votes = [written / f"{name}.parquet" for name in ROWS.values()]
+    read = read_materials([*map(command.labels_beside, votes)], votes)
     assert set(read.labels["study"]) == set(ROWS.values())
     assert (read.votes["kind"] == "reconstruction").sum() == 5 * len(read.labels)
     assert set(read.votes["kind"]) == {"reconstruction", "original", "grey", "mean"}
