@@ -22,7 +22,7 @@ from sqlalchemy import Engine, event, make_url
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 
-from annotation.design import check
+from annotation.design import flow
 from annotation.design.assignment import PRIME, Permutation
 from annotation.domain import Annotator, Answer, SignedIn, Study, VoteReceipt
 from annotation.errors import NameTakenError
@@ -102,7 +102,7 @@ def let_answer(
 def questions_for(store: Store, annotator: Annotator) -> tuple[Question, ...]:
     """The questions on the instructions that `annotator` is asked."""
     spec = spec_of(store, annotator)
-    return check.questions(spec.kind, spec.seed, annotator.id)
+    return flow.questions(spec.kind, spec.seed, annotator.id)
 
 
 def _share_sql() -> None:

@@ -1,7 +1,7 @@
 """Tables as CSV, JSON Lines and Parquet, and manifests back: what is read is what was written.
 
 JSON Lines and Parquet are exact. In CSV an empty text cannot be told from a missing one, and is
-read as missing; formulas are escaped (see `semsim.base.spreadsheet`).
+read as missing; formulas are escaped (see `semsim.base.table_files`).
 """
 
 import json
@@ -16,9 +16,17 @@ from pandas.api.types import is_datetime64_any_dtype
 from annotation.errors import StudyError
 from annotation.formats.study_data import StudyData
 from annotation.texts import counted
-from semsim.base.spreadsheet import escaped, of_table, restored
 from semsim.base.storage.records import guarded
-from semsim.base.table_files import REMARKS, check_columns, form_of, read_plain, whole_texts
+from semsim.base.table_files import (
+    REMARKS,
+    check_columns,
+    escaped,
+    form_of,
+    of_table,
+    read_plain,
+    restored,
+    whole_texts,
+)
 
 COLUMNS = {"annotator": "worker", "item": "task", "answer": "label"}
 KEPT = ("kind", "simulated", "voter")  # to leave decoys out, and what is not from people

@@ -9,7 +9,6 @@ from typing import Any
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
-from annotation.design import check
 from annotation.design import flow as phases
 from annotation.domain import (
     Annotator,
@@ -110,7 +109,7 @@ def answer_check(
     if person is None or person.check_attempts != attempt:
         return _now(tx, annotator)
     spec = _spec(tx, person)
-    wrong = check.wrong(spec.kind, answers)
+    wrong = phases.wrong(spec.kind, answers)
     person.check_attempts += 1
     told: dict[str, Any] = {"attempt": person.check_attempts, "wrong": list(wrong)}
     note(tx, person.study_id, CHECKED, now, person=person.id, **told)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from annotation.design import check
+from annotation.design import flow
 from annotation.domain import Annotator, AnnotatorProgress, Step
 from annotation.errors import AnswerError
 from annotation.spec import StudySpec
@@ -57,7 +57,7 @@ def _consent(
 
 def _check(store: Store, annotator: Annotator, data: Mapping[str, str], now: datetime) -> Annotator:
     kind = spec_of(store, annotator).kind
-    left = len(check.unanswered(kind, data))
+    left = len(flow.unanswered(kind, data))
     if left:
         raise AnswerError.of("open", n=left)
     attempt = data.get("attempt", "")

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 
 from annotation import errors
 from annotation.accounts.attempts import Attempts, TooManyError, place_of
-from annotation.design import check, quality
+from annotation.design import flow, quality
 from annotation.design.flow import AT_WORK, place
 from annotation.design.workload import seconds_of
 from annotation.domain import (
@@ -318,7 +318,7 @@ class Pages:
 
     def _check(self, annotator: Annotator, about: Study) -> dict[str, Any]:
         used, wrong = phases.attempts_used(self.store, annotator)
-        questions = check.questions(about.kind, about.spec.seed, annotator.id)
+        questions = flow.questions(about.kind, about.spec.seed, annotator.id)
         in_words = [about.spec.wording.question(about.kind, one) for one in questions]
         reminders = [one.reminder for one in in_words if one.name in wrong]
         return {"used": used, "questions": in_words, "reminders": reminders}

@@ -23,8 +23,7 @@ from semsim.base.jobs.folders import go_on
 from semsim.cli.job import do
 from semsim.distractors.apply import apply_judge
 from semsim.distractors.judge_job import JudgeOrder, queue_judge
-from semsim.distractors.model_card import card_text, tested
-from semsim.distractors.registry import find_judge, judges
+from semsim.distractors.registry import card_text, find_judge, judges, tested
 from semsim.targets.train_settings import read_training
 from semsim.weights import CHECKPOINTS
 

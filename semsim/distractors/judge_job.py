@@ -17,8 +17,7 @@ from semsim.base.registry import build, named, read_plugin
 from semsim.base.storage.names import checked_name
 from semsim.base.storage.versions import software_versions
 from semsim.datasets import DATASETS
-from semsim.distractors.model_card import write_card
-from semsim.distractors.registry import BUILT_IN, judge_path
+from semsim.distractors.registry import BUILT_IN, judge_path, write_card
 from semsim.targets import TARGETS
 from semsim.targets.chance import facts_of_test
 from semsim.targets.degrade import as_attacks_leave_them

@@ -6,8 +6,7 @@ from typing import Any
 
 from semsim.base.storage.places import toml_of
 from semsim.datasets.fetch_job import fetchable
-from semsim.distractors.model_card import tested
-from semsim.distractors.registry import judges
+from semsim.distractors.registry import judges, tested
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -94,7 +94,7 @@ class Inventory:
     @property
     def n_triplets(self) -> int:
         """Number of different triplets that the usable originals make."""
-        return count_triplets(self.usable)
+        return sum(original.n_triplets for original in self.usable)
 
 
 def take_stock(labels: pd.DataFrame) -> Inventory:
@@ -262,11 +262,6 @@ class ImageIndex:
             for p, n, _ in original.ordered(ordering)
         ]
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
-
-
-def count_triplets(originals: Sequence[JudgedOriginal]) -> int:
-    """Count the different triplets that `originals` make."""
-    return sum(original.n_triplets for original in originals)
 
 
 def _judged(dataset: str, image_id: str, rows: pd.DataFrame) -> JudgedOriginal:

@@ -133,7 +133,7 @@ def load_lpips(net: Net, backbone: Path) -> nn.Module:
         model = lpips.LPIPS(net=net, version="0.1", pretrained=False, pnet_rand=True, verbose=False)
     linear = files_of("lpips") / "weights" / "v0.1" / f"{net}.pth"
     weights = {
-        **_buffers(model),
+        **{name: value for name, value in model.named_buffers() if name.startswith("scaling")},
         **_backbone_weights(model, _read(backbone)),
         **_linear_weights(_read(linear)),
     }
@@ -166,10 +166,6 @@ def _linear_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights of people's judgements; lpips holds each layer twice, as `lin0` and `lins.0`."""
     second = {"lins." + name.removeprefix("lin"): value for name, value in weights.items()}
     return {**weights, **second}
-
-
-def _buffers(model: nn.Module) -> dict[str, Tensor]:
-    return {name: value for name, value in model.named_buffers() if name.startswith("scaling")}
 
 
 def _read(path: Path) -> dict[str, Tensor]:

@@ -129,11 +129,6 @@ def asked(scale: JudgedScale) -> list[dict[str, Any]]:
     ]
 
 
-def rows_text(scale: JudgedScale) -> str:
-    """Return what is computed, a line a row."""
-    return f"Scale {scale.name}, on {scale.dataset}.\n{text_of(_PLANNED, asked(scale))}"
-
-
 def rows(scale: JudgedScale, sets: Sets, judged: Judged) -> Iterator[dict[str, Any]]:
     """Yield a row a way to share, with the votes on grey and mean pictures in its place."""
     for row, own in zip(asked(scale), sets.values(), strict=True):
@@ -311,7 +306,9 @@ reproduce_deployed = command_of(
         ),
         scale_of=scale_of,
         plans_of=plans_of,
-        before=lambda scale, _: rows_text(scale),
+        before=lambda scale, _: (
+            f"Scale {scale.name}, on {scale.dataset}.\n{text_of(_PLANNED, asked(scale))}"
+        ),
         rows_of=rows,
         control=lambda title: {"row": CONTROL, "n_sets": 1, "title": title},
         more=lambda *given: {"within": _within(*given)},

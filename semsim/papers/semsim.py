@@ -199,7 +199,8 @@ def of_parts(material: Material, *parts: Part) -> Material:
     """The rows of `material` that are of some studies, by their names."""
 
     def own(table: pd.DataFrame) -> pd.DataFrame:
-        return table[table["study"].astype(str).isin([part.name for part in parts])]
+        named = table["study"].astype(str).isin([part.name for part in parts])
+        return table[named].reset_index(drop=True)
 
     votes = None if material.votes is None else own(material.votes)
     return Material(labels=own(material.labels), votes=votes)

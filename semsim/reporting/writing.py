@@ -7,8 +7,8 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 
-from semsim.base.spreadsheet import escaped, of_table
 from semsim.base.storage.places import files_of
+from semsim.base.table_files import escaped, of_table
 from semsim.base.words import in_markdown
 from semsim.reporting.tables import Table
 

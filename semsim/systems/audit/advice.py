@@ -129,17 +129,12 @@ def _of_layers(index: SecurityIndex) -> Iterator[str]:
                 f"Convolution {layer.place} never looks at {layer.unseen:,} of its "
                 f"{layer.unknowns:,} input values: its stride leaves gaps or a rest at the border."
             )
-    if rough := _rough(index):
+    if rough := [str(layer.place) for layer in index.layers if not layer.exact and layer.rank]:
         yield (
             f"The closed form is an upper bound of the rank for convolution {', '.join(rough)} "
             f"({_because(index)}), so more may be hidden than it says. The "
             "command `audit --verify` computes the rank itself."
         )
-
-
-def _rough(index: SecurityIndex) -> list[str]:
-    """The places of the convolutions for which the rank is a bound."""
-    return [str(layer.place) for layer in index.layers if not layer.exact and layer.rank]
 
 
 def _because(index: SecurityIndex) -> str:

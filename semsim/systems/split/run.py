@@ -704,11 +704,10 @@ def _milliseconds(system: SplitSystem, image: torch.Tensor) -> tuple[float, floa
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as plain values; what is missing is None."""
     rows = table.astype(object).where(table.notna(), None).to_dict("records")
-    return [{str(k): _native(v) for k, v in row.items()} for row in rows]
-
-
-def _native(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    return [
+        {str(k): v.item() if isinstance(v, np.generic) else v for k, v in row.items()}
+        for row in rows
+    ]
 
 
 def effort(plan: SplitPlan) -> Effort:

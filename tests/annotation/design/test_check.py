@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.design import check
+from annotation.design import flow
 from annotation.spec import Task
 from annotation.tasks import KINDS
 from annotation.tasks.pair import Pair
@@ -12,12 +12,12 @@ TASKS = list(Task)
 
 
 def right(task: Task) -> dict[str, str]:
-    return {one.name: one.right for one in check.questions(KINDS[task](), 0, "anna")}
+    return {one.name: one.right for one in flow.questions(KINDS[task](), 0, "anna")}
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_there_are_four_questions_with_one_right_option_each(task):
-    asked = check.questions(KINDS[task](), 0, "anna")
+    asked = flow.questions(KINDS[task](), 0, "anna")
     assert len({one.name for one in asked}) == len(asked) == 4
     for one in asked:
         assert [name for name, _ in one.options].count(one.right) == 1
@@ -26,44 +26,44 @@ def test_there_are_four_questions_with_one_right_option_each(task):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_reminder_does_not_give_the_answer_away(task):
-    for one in check.questions(KINDS[task](), 0, "anna"):
+    for one in flow.questions(KINDS[task](), 0, "anna"):
         answer = dict(one.options)[one.right].rstrip(".").lower()
         assert answer not in one.reminder.lower()
 
 
 def test_everybody_has_an_order_of_their_own_and_keeps_it():
     orders = {
-        tuple((one.name, one.options) for one in check.questions(Recognition(), 0, f"p{i}"))
+        tuple((one.name, one.options) for one in flow.questions(Recognition(), 0, f"p{i}"))
         for i in range(20)
     }
     assert len(orders) > 10
-    assert check.questions(Pair(), 3, "a") == check.questions(Pair(), 3, "a")
+    assert flow.questions(Pair(), 3, "a") == flow.questions(Pair(), 3, "a")
 
 
 def test_the_right_option_is_at_every_place():
     places = {
         [name for name, _ in one.options].index(one.right)
         for i in range(20)
-        for one in check.questions(Recognition(), 0, f"p{i}")
+        for one in flow.questions(Recognition(), 0, f"p{i}")
     }
     assert places == {0, 1, 2}
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_all_right_is_nothing_wrong(task):
-    assert check.wrong(KINDS[task](), right(task)) == ()
-    assert check.unanswered(KINDS[task](), right(task)) == ()
+    assert flow.wrong(KINDS[task](), right(task)) == ()
+    assert flow.unanswered(KINDS[task](), right(task)) == ()
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_each_wrong_answer_is_found(task):
-    for one in check.questions(KINDS[task](), 0, "anna"):
+    for one in flow.questions(KINDS[task](), 0, "anna"):
         other = next(name for name, _ in one.options if name != one.right)
         answers = {**right(task), one.name: other}
-        assert check.wrong(KINDS[task](), answers) == (one.name,)
+        assert flow.wrong(KINDS[task](), answers) == (one.name,)
 
 
 def test_what_is_not_offered_is_no_answer():
     answers = {**right(Task.PAIR), "guess": "whatever"}
     del answers["same"]
-    assert set(check.unanswered(Pair(), answers)) == {"guess", "same"}
+    assert set(flow.unanswered(Pair(), answers)) == {"guess", "same"}

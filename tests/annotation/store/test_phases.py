@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from study_factory import DATABASES, fresh_database, write_set
 
-from annotation.design import check
+from annotation.design import flow
 from annotation.domain import AnnotatorProgress, Step, StudyStatus
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
 from annotation.spec import StudySpec, Task
@@ -60,7 +60,7 @@ def row(store, annotator):
 
 
 def all_right():
-    return {one.name: one.right for one in check.questions(Recognition(), 0, "anna")}
+    return {one.name: one.right for one in flow.questions(Recognition(), 0, "anna")}
 
 
 def test_who_joins_begins_at_the_first_step_and_simulated_people_at_the_last(store, make_study):
@@ -92,7 +92,7 @@ def test_the_same_attempt_sent_many_times_at_once_counts_once(store, anna):
         assert {one.result().step for one in sent} == {Step.CHECK}
     assert store.read(lambda tx: phases.attempts_used(tx, anna)) == (
         1,
-        check.wrong(Recognition(), NOTHING_RIGHT),
+        flow.wrong(Recognition(), NOTHING_RIGHT),
     )
 
 

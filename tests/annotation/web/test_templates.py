@@ -10,7 +10,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from annotation import web
-from annotation.design import check
+from annotation.design import flow
 from annotation.domain import Account, Invitation, Role, StudyStatus
 from annotation.spec import Task
 from annotation.study.labelling import set_status
@@ -55,7 +55,7 @@ def check_page(study, questions=(), used=0, reminders=(), problem="") -> str:
 
 def steps(study, text=""):
     """Every page of the way, by name; `text` stands wherever somebody may say something."""
-    asked = check.questions(study.kind, 0, "anna")
+    asked = flow.questions(study.kind, 0, "anna")
     return {
         "consent": step_page(study, "consent", problem=text),
         "instructions": step_page(study, "instructions"),
@@ -235,7 +235,7 @@ def test_instructions_are_the_usual_ones_or_ones_own_with_the_rules(make_study):
 
 def test_the_instructions_come_again_after_a_wrong_answer_only(make_study):
     study = make_study(**FULL)
-    asked = check.questions(study.kind, 0, "anna")
+    asked = flow.questions(study.kind, 0, "anna")
     assert "How to answer" not in check_page(study, asked)
     again = check_page(study, asked, 1, reminders=[asked[0].reminder])
     assert "How to answer" in again
@@ -245,7 +245,7 @@ def test_the_instructions_come_again_after_a_wrong_answer_only(make_study):
 
 def test_no_option_of_the_questions_is_marked(make_study):
     study = make_study(**FULL)
-    page = check_page(study, check.questions(study.kind, 0, "anna"), 1, reminders=["Hm."])
+    page = check_page(study, flow.questions(study.kind, 0, "anna"), 1, reminders=["Hm."])
     radios = [one for one in Elements(page).all("input") if one.get("type") == "radio"]
     assert len(radios) == 12
     assert {frozenset(one) for one in radios} == {

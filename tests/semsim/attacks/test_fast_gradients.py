@@ -8,9 +8,9 @@ from torch import nn
 from semsim.attacks.batch_norm import batch_norm_mode
 from semsim.attacks.descent.distance import FLOOR, GradientDistance, distance_of_each
 from semsim.attacks.fast_gradients import (
+    fast_gradients,
     gradient_of_each,
     parameter_gradients,
-    passes,
     products_of_each,
 )
 from semsim.attacks.fast_gradients.plan import plan_for, plan_of
@@ -164,12 +164,12 @@ def test_their_slope_by_the_images_is_that_of_automatic_differentiation(name, co
 def test_what_one_step_needs_is_free_before_the_next(monkeypatch, name):
     runs = []
 
-    class Watched(passes.Passes):
+    class Watched(fast_gradients.Passes):
         def __init__(self, *given):
             super().__init__(*given)
             runs.append(weakref.ref(self))
 
-    monkeypatch.setattr(passes, "Passes", Watched)
+    monkeypatch.setattr(fast_gradients, "Passes", Watched)
     images = IMAGES.clone().requires_grad_(True)
     found = gradient_of_each(target(NETS[name]), images, LABELS)
     slope = torch.autograd.grad(sum(each.square().sum() for each in found), images)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semsim.base.spreadsheet import escaped, of_table, restored
+from semsim.base.table_files import escaped, of_table, restored
 
 RISKY = ("=", "+", "-", "@", "＝")
 TEXTS = st.lists(st.text(alphabet="=+-@\t\r\n';\"1.e a", max_size=8) | st.text(max_size=4))
