@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import nn
 
+from semsim.attacks import fast_gradients
 from semsim.attacks.batch_norm import batch_norm_mode
 from semsim.attacks.descent.distance import FLOOR, GradientDistance, distance_of_each
 from semsim.attacks.fast_gradients import (
-    fast_gradients,
     gradient_of_each,
     parameter_gradients,
     products_of_each,
