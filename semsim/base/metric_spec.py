@@ -88,6 +88,12 @@ def is_control(metric: str) -> bool:
     return bool(control_in(_learned(metric)))
 
 
+def controlled(metric: str) -> str:
+    """The name of the metric that a control, by its name, is a control of."""
+    name, at, rest = metric.partition("@")
+    return f"{name.rpartition('.')[0]}{at}{rest}"
+
+
 def _learned(metric: str) -> str:
     """The checkpoint in a metric's name, a control's too; "" for a metric without one."""
     family, _, checkpoint = metric.partition("@")[0].partition(":")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.base.metric_spec import is_control
+from semsim.base.metric_spec import controlled, is_control
 from semsim.base.stats.agreement import best_first
 from semsim.base.stats.evidence import model_key
 from semsim.base.words import counted
@@ -82,7 +82,9 @@ def answer(context: ScienceContext, comparison: Comparison, asked: Asked) -> str
     ceiling = analysis.ceiling
     band = (_float(ceiling.rho_low), _float(ceiling.rho_high))
     axis = axis_of([*table["rho_bw_low"], *table["rho"], band[0]])
-    rows = [_forest_row(row, axis, band) for _, row in table.iterrows()]
+    rows = [
+        _forest_row(row, axis, band) | {"at": at} for at, (_, row) in enumerate(table.iterrows())
+    ]
     limit = _forest_ceiling(comparison, axis)
     found = answer_of(analysis)
     found = replace(found, beside=(*_of_which_originals(comparison), *found.beside))
@@ -90,7 +92,7 @@ def answer(context: ScienceContext, comparison: Comparison, asked: Asked) -> str
     notes = [text for text in warnings(analysis, comparison.origin) if text != said]
     name = "" if chosen is None else chosen.name
     return HTML.answer(
-        found, notes, rows, limit, axis, asked, name, side(context, comparison, asked)
+        found, notes, _families(rows), limit, axis, asked, name, side(context, comparison, asked)
     )
 
 
@@ -105,7 +107,9 @@ def _of_which_originals(comparison: Comparison) -> list[str]:
     return [f"All this is on the {len(counting):,} of {every} that {who} seen; Results counts all."]
 
 
-def _forest_row(row: pd.Series, axis: tuple[float, float], band: tuple[float, float]) -> object:
+def _forest_row(
+    row: pd.Series, axis: tuple[float, float], band: tuple[float, float]
+) -> dict[str, Any]:
     mark = Mark(value=row["rho"], low=row["rho_bw_low"], high=row["rho_bw_high"])
     return {
         **{"name": row["metric"], "title": row["title"], "control": is_control(row["metric"])},
@@ -114,6 +118,14 @@ def _forest_row(row: pd.Series, axis: tuple[float, float], band: tuple[float, fl
         "ends": words_of_ends(row["rho_bw_low"], row["rho_bw_high"]),
         "why": reason(row["undefined"]) or "",
     }
+
+
+def _families(rows: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Each row that is no control with the controls of the same SemSim, in order of the rows."""
+    own = {row["name"] for row in rows if not row["control"]}
+    of = {row["name"]: controlled(row["name"]) for row in rows if row["control"]}
+    heads = [row for row in rows if of.get(row["name"]) not in own]
+    return [(row, [one for one in rows if of.get(one["name"]) == row["name"]]) for row in heads]
 
 
 def _forest_ceiling(comparison: Comparison, axis: tuple[float, float]) -> object:

@@ -43,6 +43,7 @@ _WAITS = {
 }  # else it was cut off
 _RESUMES = "Resume begins it again, with the files that are here."
 HTML = pieces("pictures.html", "semsim.ui")
+_ASKS = ": people can be asked if"  # of pictures without classes, to which fields give some
 _SETS, _PAIRS = 6, 12  # on a page
 
 
@@ -304,7 +305,9 @@ def _plan_lead(plan: Mapping[str, Any]) -> str:
 def _checks(plan: Mapping[str, Any]) -> list[tuple[bool | None, str]]:
     """Check sizes and classes; return pairs (passed, sentence), where passed is None of a note."""
     sets = plan["sets"]
-    told: list[tuple[bool | None, str]] = [(None, note) for note in plan["notes"]]
+    told: list[tuple[bool | None, str]] = [
+        (None, note) for note in plan["notes"] if not (plan["words"] and _ASKS in note)
+    ]
     if found := plan["pictures"]:
         told.insert(0, _classes_check(found["classes"]))
     if not sets:
@@ -324,7 +327,7 @@ def _checks(plan: Mapping[str, Any]) -> list[tuple[bool | None, str]]:
     unnamed = sum(one["unnamed"] for one in sets)
     if classes:
         told.append(_classes_check(classes))
-    if unnamed:
+    if unnamed and not plan["words"]:
         has = agreeing(unnamed, "has", "have")
         told.append((False, f"{counted(unnamed, 'picture')} {has} no class."))
     attacked = sum(one["attacked"] for one in sets)

@@ -70,6 +70,8 @@ document.addEventListener("click", (event) => {
     choose(pressed, new URLSearchParams(pressed.dataset.set), pressed.dataset.part === "panel");
     return;
   }
+  const fold = event.target.closest("[data-fold]");
+  if (fold) return fold.closest("tbody").toggleAttribute("open");
   const row = event.target.closest(".cmp-forest tbody tr");
   if (row) return row.querySelector("a").click();
   const act = event.target.closest("[data-act]");
@@ -98,7 +100,7 @@ window.addEventListener("popstate", () => ask("body"));
 window.addEventListener("studio:drawn", () => watch());
 
 function mark(row) {
-  for (const other of row.parentElement.children) other.removeAttribute("aria-current");
+  for (const other of row.closest("table").rows) other.removeAttribute("aria-current");
   row.setAttribute("aria-current", "true");
 }
 

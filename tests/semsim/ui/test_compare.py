@@ -17,13 +17,14 @@ from made_weights import make_semsim
 from scipy import stats
 
 from semsim.base.jobs import folders as jobs
+from semsim.base.metric_spec import BLOCK, START, is_control
 from semsim.learning.default_checkpoint import BUILT_IN
 from semsim.people.get_job import PeopleOrder
 from semsim.reporting.glossary import glossary
 from semsim.ui import StudyChoice, compare
 from semsim.ui.compare import panel
 from semsim.ui.compare_data import ComparisonView, held
-from semsim.ui.compare_tabs import grid
+from semsim.ui.compare_tabs import _families, grid
 from semsim.ui.compare_view import TABS, Asked, asked_in
 
 STUDIES = [StudyChoice("1", "First", True), StudyChoice("2", "Second, simulated", True)]
@@ -531,3 +532,17 @@ def test_a_broken_table_of_scores_is_named_and_takes_the_page_from_nobody(small_
     finally:
         (own / "x.parquet").unlink()
         stop_all(small_context)
+
+
+def test_controls_stand_below_their_semsim():
+    names = [f"semsim:a.{START}", "mse", "semsim:b@clean", "semsim:a", f"semsim:b.{BLOCK}@clean"]
+    rows = [
+        {"name": name, "control": is_control(name)} for name in [*names, f"semsim:gone.{START}"]
+    ]
+    found = {row["name"]: [one["name"] for one in below] for row, below in _families(rows)}
+    assert found == {
+        "mse": [],
+        "semsim:b@clean": [f"semsim:b.{BLOCK}@clean"],
+        "semsim:a": [f"semsim:a.{START}"],
+        f"semsim:gone.{START}": [],
+    }

@@ -332,18 +332,17 @@ def test_a_flat_drop_becomes_recognition_by_a_table_of_classes(client, tmp_path,
                 archive.write(tmp_path / "0.png", f"{place}/{number}.png")
     look = looked(client, sent(client, packed.getvalue(), "flat.zip"))
     shown = page(client, f"{HOME}/plan/{look}").text
-    assert "3 pictures have no class." in shown
     refused = client.post(f"{HOME}/keep", json={"look": look, "name": "x", "task": "recognition"})
     assert refused.status_code == 422
     assert "Write a word under each picture" in refused.json()["error"]
-    assert "What do the pictures show?" in shown
+    assert "What does each of the 3 pictures show?" in shown
     wrong = {"upload": sent(client, b"file,label\n0,cat\n", "bad.csv"), "again": look}
     reply = client.post(f"{HOME}/look", json={**wrong, "adds": "classes"})
     assert (reply.status_code, reply.json()["error"]) == (
         422,
         "bad.csv lacks the columns image_id, class_name. It has: file, label.",
     )
-    assert "3 pictures have no class." in page(client, f"{HOME}/plan/{look}").text
+    assert "What does each of the 3 pictures show?" in page(client, f"{HOME}/plan/{look}").text
     table = sent(client, b"Image_ID,Class_Name\n0.png,cat\n01,dog\n2,cow\n", "classes.csv")
     again = looked(client, table, again=look, adds="classes")
     shown = page(client, f"{HOME}/plan/{again}").text
