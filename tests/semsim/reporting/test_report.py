@@ -12,6 +12,7 @@ import scipy
 from made_analysis import SPECS, TESTED, made_analysis, with_targets
 from made_study import make_labels
 from made_tables import made_tables
+from markupsafe import escape
 from PIL import Image
 
 from semsim.base.stats.analysis import AnalysisSettings, analyse
@@ -25,7 +26,8 @@ from semsim.reporting.report import in_blocks, report_html
 from semsim.reporting.tables import table, tables
 
 SIMULATED = (
-    "Simulated votes: not human data. The numbers below say nothing about people. " + jury_words()
+    "Simulated votes: not human data. The numbers below say nothing about people. "
+    + escape(jury_words())
 )
 EMBEDDED = "data:image/png;base64,"
 
