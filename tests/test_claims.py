@@ -140,6 +140,7 @@ def test_a_file_of_results_has_the_one_form(path, tmp_path):
 MADE = {
     "idle": r"share|least|most",
     "people": r"table|[\w-]+\.[\w:.-]+\.(soft_accuracy|rho|tau|auc)",
+    "unseen": r"(accuracy|lead)\.[\w.]+",
     "jury": r"table|networks|[a-z-]+\.(rho_hard|kappa|right|confusions)",
     "gain-symbols": r"[\w-]+\.(un)?trained\.(\w+(\.(tv|curvature))?)",
     **{f"coverage-{part}": r".*" for part in coverage.PARTS},
