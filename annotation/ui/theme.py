@@ -75,6 +75,7 @@ _DARK_ONLY = {
     "checkbox_label_background_fill_hover": _DARK["line"],
     "checkbox_label_background_fill_selected": _DARK["key"],
 }
+_TEXT = (9, 10, 12, 14, 16, 22, 26)  # Gradio's sizes, which grow with the page's on wide screens
 _PAIRS = {**{name: (_LIGHT[one], _DARK[one]) for name, one in _TOKENS.items()}, **_OTHERS}
 _COLOURS = {
     **{
@@ -92,6 +93,7 @@ def theme() -> gr.themes.Base:
         primary_hue=_TEAL,
         secondary_hue=_TEAL,
         neutral_hue="slate",
+        text_size=gr.themes.Size(*(f"{px / 16:g}rem" for px in _TEXT)),
         font=["system-ui", "sans-serif"],
         font_mono=["ui-monospace", "monospace"],
     ).set(**_COLOURS)

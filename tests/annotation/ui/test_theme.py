@@ -96,3 +96,8 @@ def test_type_is_a_scale_in_one_file():
     assert len(given) > 50
     assert [one for one in given if one != "inherit" and "var(--st-text-" not in one] == []
     assert not re.search(r"--st-(text|space)-\d:", text)
+
+
+def test_letters_of_gradio_grow_with_those_of_the_page():
+    css = theme()._get_theme_css()
+    assert {*re.findall(r"--text-(?:md|lg): ([^;]+);", css)} == {"0.875rem", "1rem"}
