@@ -144,7 +144,7 @@ class ScoreBook:
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why metrics have no scores, or none of some set, by name."""
+        """Reasons of metrics without scores, or without those of some set, by name."""
         return self.unavailable | {name: why for (_, name), why in self.refused.items()}
 
     def beside(self, other: ScoreBook) -> ScoreBook:
