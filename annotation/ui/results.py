@@ -28,7 +28,6 @@ from annotation.ui.results_view import (
     grid,
     heat,
     number,
-    percent,
     rates,
     remarks,
     section,
@@ -44,7 +43,7 @@ from annotation.web.templates import fill, page
 from semsim.base.errors import SemsimError
 from semsim.base.stats.intervals import RULE, too_few
 from semsim.base.stats.standstill import BANDS, STEP, Standstill, evidence
-from semsim.base.words import capital, first_of, voters_words
+from semsim.base.words import capital, first_of, percent, voters_words
 
 MOST_LISTED = 12
 _REPEATED = {Coding.ANSWER.value: "answers", Coding.RECOGNISED.value: "recognised or not"}

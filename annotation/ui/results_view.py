@@ -16,6 +16,7 @@ from annotation.votes.annotators import NOT_ANSWERED
 from annotation.votes.rates import likely_confusions
 from annotation.web.templates import fill
 from semsim.base.stats.intervals import RULE
+from semsim.base.words import percent
 
 MODERATE = 100  # decided items: with fewer, the interval of a rate of one half exceeds ± 10 points
 DASH = "–"
@@ -309,14 +310,6 @@ def number(value: float, low: float = float("nan"), high: float = float("nan")) 
     if not (pd.isna(low) or pd.isna(high)):
         text += f" [{low:.2f}, {high:.2f}]"
     return text.replace("-", "−")
-
-
-def percent(value: float, low: float = float("nan"), high: float = float("nan")) -> str:
-    """Such as "73% [70, 77]"; a dash where there is no value, no brackets without an end."""
-    if pd.isna(value):
-        return DASH
-    text = f"{value:.0%}"
-    return text if pd.isna(low) or pd.isna(high) else f"{text} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
 def _moved(change: float, scale: Scale | None) -> str:

@@ -69,13 +69,20 @@ def first_of(
     return between.join(names[:most]) + (last.format(f"{more:,}") if more > 0 else "")
 
 
-def percent(share: float) -> str:
-    """A share in whole percent, with decimals where it would else read as 0 or 100 and is not."""
+def percent(share: float, low: float = math.nan, high: float = math.nan) -> str:
+    """Write a share and the ends of its interval, such as "73% [70, 77]"; a dash for no share.
+
+    It is in whole percent, with decimals where it would else read as 0 or 100 and is not. No
+    brackets without an end.
+    """
+    if math.isnan(share):
+        return "–"
     for places in range(3):
         text = f"{share:.{places}%}"
         if float(text[:-1]) not in (0, 100) or share in (0, 1):
             break
-    return text
+    known = not (math.isnan(low) or math.isnan(high))
+    return f"{text} [{100 * low:.0f}, {100 * high:.0f}]" if known else text
 
 
 def with_spread(

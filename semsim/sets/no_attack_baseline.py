@@ -17,6 +17,7 @@ from scipy.ndimage import gaussian_gradient_magnitude
 
 from semsim.base.picture_files import read_pixels
 from semsim.base.sets.reader import ReconstructionSet
+from semsim.base.stats.intervals import share_words
 
 CLEARLY = 0.9  # of the control's error: by luck noise gets a few per cent nearer
 GUESS = "a guess (a plain picture, or the mean of the others)"
@@ -53,11 +54,15 @@ NOTHING = Shown(nearer=False, told_apart=False)  # of an attack that failed
 
 
 class Count(NamedTuple):
-    """Of `over` pictures `clearer` show more than a guess, `by_shapes` of these by shapes alone."""
+    """Of `over` pictures `clearer` show more than a guess, `by_shapes` of these by shapes alone.
+
+    They are of `units` originals, or where that is 0 of one each.
+    """
 
     clearer: int
     by_shapes: int
     over: int
+    units: int = 0
 
     @classmethod
     def of(cls, shown: Iterable[Shown]) -> "Count":
@@ -78,8 +83,9 @@ class Count(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The count and what it is held against, to end a sentence."""
-        whole = f"clearer than {GUESS} on {self.clearer} of {self.over} pictures"
+        """The count, what it is held against and its share over originals, to end a sentence."""
+        share = share_words(self.clearer / max(1, self.over), self.units or self.over)
+        whole = f"clearer than {GUESS} on {self.clearer} of {self.over} pictures, {share}"
         if not self.by_shapes:
             return whole
         shapes = "by their shapes alone, as negatives, in wrong colours or as outlines"

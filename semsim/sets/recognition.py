@@ -7,6 +7,7 @@ It is the lead of every verdict of the lab. That a picture is clearer than a gue
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from semsim.base.stats.intervals import share_words
 from semsim.base.words import counted
 
 NOT_YET = "Recognition is judged when all attacks are done."
@@ -20,28 +21,32 @@ class Recognised(NamedTuple):
     Attributes:
         over: The pictures.
         grey, originals: Its controls, of as many grey pictures and the originals.
+        units: The originals; of several sets those of the largest, as most sets share theirs.
     """
 
     recognised: int
     grey: int
     originals: int
     over: int
+    units: int
 
     @classmethod
     def of(cls, sets: Iterable[Mapping[str, int]]) -> "Recognised":
         """The sum over sets, as `semsim.metrics.reference_classifier.recognition` has them."""
         kept = list(sets)
-        return cls(*(sum(one[name] for one in kept) for name in cls._fields))
+        sums = (sum(one[name] for one in kept) for name in cls._fields[:-1])
+        return cls(*sums, max(one["over"] for one in kept))
 
     def words(self, where: str = "") -> str:
-        """Return the count and its controls, to end a sentence.
+        """Return the count, its share over originals and its controls, to end a sentence.
 
         Args:
             where: Which pictures they are, with a space in front.
         """
+        share = share_words(self.recognised / max(1, self.over), self.units)
         return (
-            f"{self.recognised} of {counted(self.over, 'picture')}{where} (controls: {self.grey} "
-            f"of {self.over} grey pictures, {self.originals} of {self.over} originals)"
+            f"{self.recognised} of {counted(self.over, 'picture')}{where}, {share} (controls: "
+            f"{self.grey} of {self.over} grey pictures, {self.originals} of {self.over} originals)"
         )
 
 

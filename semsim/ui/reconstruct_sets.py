@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -420,7 +421,8 @@ def result_html(result: Mapping[str, Any]) -> str:
 
 def _count(views: Iterable[SetView]) -> Count:
     ended = (CellState.OK, CellState.FAILED)
-    return Count.of(cell.shown for view in views for cell in view.cells if cell.state in ended)
+    shown = [[cell.shown for cell in view.cells if cell.state in ended] for view in views]
+    return Count.of(chain(*shown))._replace(units=max(map(len, shown), default=0))
 
 
 def _set_row(view: SetView) -> tuple[Any, ...]:

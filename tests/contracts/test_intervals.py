@@ -27,6 +27,8 @@ from semsim.base.stats.roc import auc_differences, picture_agreement
 from semsim.learning.evaluation import human_auc
 from semsim.metrics.inception import kernel_distance
 from semsim.papers.ensembler_sentences import sentence_verdicts
+from semsim.sets.no_attack_baseline import Count
+from semsim.sets.recognition import Recognised
 from semsim.systems.federated.settings import REFERENCE
 from semsim.systems.federated.verdict import ArmPictures, over_seeds, scored
 from semsim.systems.split.summary import verdict
@@ -64,6 +66,8 @@ MAKERS = {
         "semsim.systems.split.summary",
     ),
     "semsim.papers.ensembler_sentences",
+    "semsim.sets.recognition",
+    "semsim.sets.no_attack_baseline",
 }
 WORDS = {"RULE", "FEWEST", "left_out"}  # importing these alone makes no interval
 
@@ -283,3 +287,24 @@ def test_of_systems_seeds_and_pictures_as_well(words: Callable[[int], str], noun
     assert "no interval" not in enough
     if noun:
         assert too_few(FEWEST - 1, noun) in few
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        lambda n: Recognised(n - 1, 0, n, n, n).words(),
+        lambda n: Recognised(3 * n - 1, 0, 3 * n, 3 * n, n).words(),
+        lambda n: Count(n - 1, 0, n).words,
+        lambda n: Count(3 * n - 1, 0, 3 * n, n).words,
+    ],
+)
+def test_shares_that_lead_the_lab_have_intervals_over_originals(words: Callable[[int], str]):
+    few = too_few(FEWEST - 1)
+    assert few
+    assert few in words(FEWEST - 1)
+    assert re.search(r", \d+% \[\d+, \d+\]", words(FEWEST))
+
+
+def test_pictures_of_one_original_are_one_trial():
+    """Three attacks on each of six originals say no more than six, whatever they give back."""
+    assert Recognised(9, 0, 18, 18, 6).words().partition("(")[0].endswith("50% [14, 86] ")

@@ -9,7 +9,7 @@ interval holds the true value.
 import numpy as np
 from scipy.special import gammaincinv, ndtri, stdtrit
 
-from semsim.base.words import counted
+from semsim.base.words import counted, percent
 
 FEWEST = 6  # units: with fewer there is no interval
 RULE = (
@@ -148,6 +148,17 @@ def of_means(*sides: np.ndarray, noun: str) -> tuple[float, str | None]:
 def half_words(half: float, why: str | None, digits: int = 3) -> str:
     """Return what `of_means` found in words: " ± 0.031", or ", no interval: …"."""
     return f" ± {half:.{digits}f}" if why is None else f", {why}"
+
+
+def share_words(share: float, units: int, noun: str = "original") -> str:
+    """Return a share of pictures of so many units in words: "60% [32, 83]", or why no interval.
+
+    A unit is one trial of `wilson`, however many pictures it has: their shares differ by no more
+    than trials do.
+    """
+    why = too_few(units, noun)
+    ends = (float(end) for end in wilson(np.array(share), np.array(units), units))
+    return percent(share, *ends) + (f" [{why}]" if why else "")
 
 
 def too_few(units: int, noun: str = "original") -> str | None:

@@ -112,7 +112,8 @@ def leak_table(leak: Mapping[str, Any]) -> str:
 
 def count_of(score: Mapping[str, Any]) -> Count:
     """Return the count of pictures that show more than a guess, of a score as `asdict` gives it."""
-    return Count(score["clearer"], score["by_shapes"], score["images"])
+    images = score["images"]
+    return Count(score["clearer"], score["by_shapes"], images, images // score["seeds"])
 
 
 def leak_row(score: Mapping[str, Any]) -> list[str]:

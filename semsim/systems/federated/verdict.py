@@ -48,7 +48,7 @@ class ArmScore:
         difference: Of SSIM from the yardstick's, image by image.
         margin: Half its 95 % interval over images, or over seeds, NaN where `no_interval` says why
             there is none.
-        images, failed, clearer, by_shapes: Counts, the last two as in a `Count`
+        images, failed, clearer, by_shapes: Counts over all seeds, the last two as in a `Count`
             (`semsim.sets.no_attack_baseline`); means are NaN where all failed.
         verdict: One of `WORDS`.
     """
@@ -68,6 +68,7 @@ class ArmScore:
     by_shapes: int
     gradient_difference: float | None
     verdict: str
+    seeds: int = 1
 
 
 WORDS = {
@@ -213,13 +214,14 @@ def _over(same: list[ArmScore], counts: Mapping[str, Count]) -> ArmScore:
         reference=ssims - np.array([score.difference for score in same]),
         psnr=np.array([score.psnr for score in same]),
     )
-    return _judged(
+    score = _judged(
         same[0].arm,
         values,
         counts,
         failed=sum(score.failed for score in same),
         gradient_difference=max(gradients) if gradients else None,
     )
+    return replace(score, seeds=len(same))
 
 
 @dataclass(frozen=True, kw_only=True)

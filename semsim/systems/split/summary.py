@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.cli.terminal import text_table
-from semsim.base.stats.intervals import half_words, of_means
+from semsim.base.stats.intervals import half_words, of_means, share_words
 from semsim.base.words import listed, target_words, with_spread
 from semsim.lab import sets
 from semsim.lab.markup import pieces
@@ -93,7 +93,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             lines.append({**facts, "attack": "", "choice": "", "n": 0})
             continue
         for (attack, choice), group in chosen.groupby(["attack", "choice"], sort=False):
-            scores = {"attack": attack, "choice": choice, "n": len(group)}
+            scores = {"attack": attack, "choice": choice}
             for name in ("ssim", "psnr", *more_metrics(rows)):
                 scores[f"{name}_mean"] = group[name].mean()
                 scores[f"{name}_sd"] = group[name].std(ddof=1)
@@ -224,8 +224,8 @@ def spread_text(row: Mapping[Any, Any], name: str, digits: int) -> str:
 
 
 def _counted(runs: pd.DataFrame) -> dict[str, float]:
-    """Return the counts over several runs."""
-    return {name: runs[name].sum() for name in _COUNTED}
+    """Return the counts over several runs, and how many these are."""
+    return {"n": len(runs), **{name: runs[name].sum() for name in _COUNTED}}
 
 
 def _learned(runs: pd.DataFrame) -> dict[str, float]:
@@ -244,7 +244,7 @@ def shadow_text(row: Mapping[Any, Any]) -> str:
 
 def count_of(row: Mapping[Any, Any]) -> Count:
     """Return how many pictures of all runs show more than a guess."""
-    return Count(*(round(row[name]) for name in _COUNTED))
+    return Count(*(round(row[name]) for name in _COUNTED), units=_images(row))
 
 
 def count_text(row: Mapping[Any, Any]) -> str:
@@ -277,7 +277,7 @@ def _recognised(summary: Sequence[Mapping[str, Any]], known: Mapping[str, float]
     best = _strongest(summary)
     plain = {network: row for (network, name), row in best.items() if name == "none"}
     parts = [
-        f"{row['recognised']:.0%} of pictures {_where(key, plain)}"
+        f"{share_words(row['recognised'], _images(row))} of pictures {_where(key, plain)}"
         for key, row in best.items()
         if not pd.isna(row["recognised"])
     ]
@@ -287,6 +287,11 @@ def _recognised(summary: Sequence[Mapping[str, Any]], known: Mapping[str, float]
         f"A reference classifier recognises {listed(parts)} (controls: "
         f"{known['recogniser_grey']:.0%} of grey pictures, {known['recogniser']:.0%} of originals)."
     )
+
+
+def _images(row: Mapping[str, Any]) -> int:
+    """Return of how many originals a run's pictures are; all runs have the same."""
+    return round(row["judged"] / row["n"])
 
 
 def _where(key: tuple[str, str], plain: Mapping[str, Any]) -> str:

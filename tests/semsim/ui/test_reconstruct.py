@@ -222,10 +222,13 @@ def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
     sets = [{"recognised": 1, "grey": 1, "originals": 3, "over": 3}] * 2
     named = {"why": "", "right": None, "sets": dict(enumerate(sets))}
     words = reconstruct_sets.verdict_html([bare, better], named)
-    lead = "A reference classifier recognises 2 of 6 pictures (controls: 2 of 6 grey pictures"
-    assert f'<p class="st-lead">{lead}, 6 of 6 originals).</p><p>{STATISTIC}' in words
+    lead = (
+        "A reference classifier recognises 2 of 6 pictures, 33% [no interval: 3 originals, fewer "
+        "than 6] (controls: 2 of 6 grey pictures, 6 of 6 originals)."
+    )
+    assert f'<p class="st-lead">{lead}</p><p>{STATISTIC}' in words
     assert NOT_YET in reconstruct_sets.verdict_html([bare, better], None)
-    assert Count(3, 0, 6).words in words
+    assert Count(3, 0, 6, 3).words in words
     assert "nothing can be said of a defence" in words
     assert "on 0 of 3 only" in words
     good = replace(plain, cells=better.cells)

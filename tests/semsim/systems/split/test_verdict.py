@@ -17,7 +17,7 @@ def test_the_verdict_says_from_what_the_server_still_gets_pictures():
     ]
     words = verdict_words(rows)
     assert words.startswith(
-        f"{STATISTIC}without a defence it is {Count(9, 0, 10).words} (SSIM 0.40, PSNR 12.0 dB)."
+        f"{STATISTIC}without a defence it is {Count(9, 0, 10, 2).words} (SSIM 0.40, PSNR 12.0 dB)."
     )
     assert "clearer on most of them under ensembler (1 of 10; SSIM 0.20, PSNR 12.0 dB)." in words
     assert "Most are still clearer under single (6 of 10;" in words
@@ -40,11 +40,16 @@ def test_a_network_that_learned_little_is_said_before_the_answer(right, warned):
 
 
 def test_what_a_classifier_recognises_leads_with_its_controls():
-    rows = [row("none", 9) | {"recognised": 0.6}, row("single", 6) | {"recognised": 0.25}]
+    rows = [
+        row("none", 9, n=1, recognised=0.6),
+        row("single", 6, n=1, recognised=0.2),
+        row("ensembler", 6, n=2, recognised=0.2),
+    ]
     lead, rest = answer_words({"summary": rows, "baselines": GUESSES})
     assert lead == (
-        "A reference classifier recognises 60% of pictures without a defence and 25% of pictures "
-        "under single (controls: 10% of grey pictures, 95% of originals)."
+        "A reference classifier recognises 60% [28, 85] of pictures without a defence, 20% [4, 56] "
+        "of pictures under single and 20% [no interval: 5 originals, fewer than 6] of pictures "
+        "under ensembler (controls: 10% of grey pictures, 95% of originals)."
     )
     assert rest == verdict_words(rows)
 
@@ -54,7 +59,7 @@ def test_an_attack_that_fails_on_the_undefended_system_says_nothing_of_a_defence
     """However high its SSIM is: it must beat the guesses on most pictures."""
     words = verdict_words([row("none", clearer, 0.6, 20.0), row("single", 0)])
     assert words.startswith(f"{STATISTIC}the attacks failed on the undefended system")
-    assert Count(clearer, 0, 10).words in words
+    assert Count(clearer, 0, 10, 2).words in words
     assert words.endswith("Nothing can be said of a defence.")
     assert "nothing can be said" in verdict_words([row("single", 9)])
 
