@@ -39,7 +39,12 @@ from semsim.base.stats.intervals import (
     student,
     wilson,
 )
-from semsim.base.stats.roc import contest_of, originals_of_kinds, pooled_auc
+from semsim.base.stats.roc import (
+    contest_of,
+    originals_of_kinds,
+    pooled_auc,
+    within_originals_auc,
+)
 
 KINDS = {  # by how much originals differ for people and for the metric, in spreads of the noise
     "nothing": (0.0, 0.0),
@@ -331,6 +336,8 @@ def of_detection(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iter
 
 def of_aucs(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """AUC in its three scopes, and two of them less those of an equal and of a worse metric."""
+    aucs = {"pooled": pooled_auc, "within models": pooled_auc}
+    aucs["within originals"] = within_originals_auc
     for kind in _among(kinds, KINDS):
         draw = np.random.default_rng(2)
         votes, values, other = study_of(MANY, MODELS, kind, draw)
@@ -348,10 +355,10 @@ def of_aucs(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[
                     scope: contest_of(first.ravel(), yes, group, original)
                     for scope, group in groups.items()
                 }
-                found = {scope: pooled_auc(one, weights) for scope, one in contests.items()}
-                for scope, aucs in found.items():
+                found = {scope: aucs[scope](one, weights) for scope, one in contests.items()}
+                for scope, all_of in found.items():
                     units = min(originals_of_kinds(contests[scope]))
-                    ends = pairs_ends(aucs[0], error(aucs, units), units)
+                    ends = pairs_ends(all_of[0], error(all_of, units), units)
                     yield f"AUC, {scope}", kind, n, held(ends, true[scope])
                 worse = second + 2 * draw.normal(size=second.shape)
                 for scope, ending in DIFFERENCES.items():
@@ -359,7 +366,7 @@ def of_aucs(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[
                     for name, values, truth in ((TYPE_I, second, 0.0), (APART, worse, apart)):
                         rival = contest_of(values.ravel(), yes, groups[scope], original)
                         units = min(originals_of_kinds(rival))
-                        gaps = found[scope] - pooled_auc(rival, weights)
+                        gaps = found[scope] - aucs[scope](rival, weights)
                         hit = held(student(gaps[0], error(gaps, units), units), truth)
                         hit = hit if hit is None or name == APART else not hit
                         yield f"{name}{ending}", kind, n, hit

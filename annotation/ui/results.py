@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from fastapi import APIRouter, Request, Response
 
@@ -34,6 +35,7 @@ from annotation.ui.results_view import (
     shown_name,
     why,
 )
+from annotation.votes.aggregate import ORIGINAL
 from annotation.votes.agreement import Coding
 from annotation.votes.annotators import EVERYBODY, NO_REPEATS, Check
 from annotation.votes.rates import ALL_VOTES
@@ -41,7 +43,7 @@ from annotation.web.api import routes
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill, page
 from semsim.base.errors import SemsimError
-from semsim.base.stats.intervals import RULE, too_few
+from semsim.base.stats.intervals import RULE, error, left_out, share_ends, too_few
 from semsim.base.stats.standstill import BANDS, STEP, Standstill, evidence
 from semsim.base.words import capital, first_of, percent, voters_words
 
@@ -297,13 +299,18 @@ def answer(results: Results) -> str:
     kind = "decided one" if running else "reconstruction"
     found = (
         f"{who} recognised {results.n_recognised:,} of {counted(results.n_decided, kind)} "
-        f"({percent(*results.rate)})"
+        f"({percent(*results.rate, _few(results.items['recognisable'].notna(), results))})"
     )
     guess = ""
     if results.lists is not None:
         guess = f"; somebody who sees only the lists names {results.lists.most.rate:.0%}"
     first = f"{_how_far(results)} " if running else ""
     return f"{first}{found}{_span(results)}{guess}.{_undecided_models(results)}"
+
+
+def _few(rows: pd.Series, results: Results) -> str | None:
+    """Return why a share of these items has no interval, None where it has."""
+    return too_few(results.items[rows].groupby(ORIGINAL).ngroups)
 
 
 def _how_far(results: Results) -> str:
@@ -329,6 +336,8 @@ def _span(results: Results) -> str:
     known = results.rates[results.rates["rate"].notna()]
     if len(known) < 2:
         return ""
+    if pd.isna(results.rate[1]):  # the reason stands beside the share of all
+        known = known.assign(reason="")
     low, high = (_models_at(results, known, known["rate"].agg(end)) for end in ("min", "max"))
     return f": from {low} to {high}"
 
@@ -336,12 +345,12 @@ def _span(results: Results) -> str:
 def _models_at(results: Results, known: pd.DataFrame, rate: float) -> str:
     at = known[(known["rate"] - rate).abs() < MANY_AT]
     if len(at) > 1:
-        widest = percent(rate, at["rate_low"].min(), at["rate_high"].max())
+        widest = percent(rate, at["rate_low"].min(), at["rate_high"].max(), at["reason"].max())
         return f"{widest} of {counted(len(at), 'model')}"
     only = at.iloc[0]
     test = results.study.target_of(only["model"])
     right = f" (its target is {test.text})" if test.accuracy is not None else ""
-    share = percent(rate, only["rate_low"], only["rate_high"])
+    share = percent(rate, only["rate_low"], only["rate_high"], only["reason"])
     return f"{share} of {shown_name(only['model'])}{right}"
 
 
@@ -355,12 +364,15 @@ def _guesser(results: Results) -> str:
     if results.lists is None:
         return ""
     guess, rates, items = results.lists.most.rate, results.rates, results.items
-    items = items[items["mean_response"].notna()]  # the others nobody can judge yet
-    if not len(items):
+    known = items["mean_response"].notna()  # the others nobody can judge yet
+    if not known.any():
         return ""
-    right = items["n_recognised"].sum() / items["n_votes"].sum()
+    of = items[known].groupby(ORIGINAL)[["n_recognised", "n_votes"]].sum()
+    right = np.divide(*(left_out(len(of)) @ of.to_numpy()).T)
+    ends = share_ends(right[0], error(right, len(of)), len(of))
+    share = percent(right[0], *map(float, ends), _few(known, results))
     below = int((~(rates["mean_response_low"] > guess)).sum())  # also what has no interval
-    said = f"Of single answers {right:.0%} are right; the lists alone give {guess:.1%}"
+    said = f"Of single answers {share} are right; the lists alone give {guess:.1%}"
     if not below:
         return f"{said}, less than on any model."
     return f"{said}, from which {below:,} of {counted(len(rates), 'model')} cannot be told."
@@ -439,13 +451,14 @@ def voters(results: Results) -> str:
 def agreement_answer(results: Results) -> str:
     """Return how far people agree on whether they recognise a picture, and what that bounds."""
     of = results.agreement[results.agreement["coding"] == Coding.RECOGNISED.value]
-    value = dict(zip(of["statistic"], of["value"], strict=True))
-    raw, alpha = value.get("raw agreement"), value.get("Krippendorff's α")
-    if pd.isna(raw):
+    rows = of.set_index("statistic")[["value", "low", "high", "reason"]].to_dict("index")
+    raw, alpha = (rows.get(name) for name in ("raw agreement", "Krippendorff's α"))
+    if raw is None or pd.isna(raw["value"]):
         return ""
-    found = f"Two {voters(results)} agree on {raw:.0%} of the pictures whether they recognise them"
-    if not pd.isna(alpha):
-        found += f"; beyond chance α is {number(alpha)}, where 1 is perfect"
+    share = percent(*raw.values())
+    found = f"Two {voters(results)} agree on {share} of the pictures whether they recognise them"
+    if alpha is not None and not pd.isna(alpha["value"]):
+        found += f"; beyond chance α is {number(*[*alpha.values()][:3])}, where 1 is perfect"
     limit = results.ceiling
     if limit.rho is None:
         return f"{found}."

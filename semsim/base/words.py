@@ -69,11 +69,15 @@ def first_of(
     return between.join(names[:most]) + (last.format(f"{more:,}") if more > 0 else "")
 
 
-def percent(share: float, low: float = math.nan, high: float = math.nan) -> str:
+def percent(
+    share: float, low: float = math.nan, high: float = math.nan, why: str | None = None
+) -> str:
     """Write a share and the ends of its interval, such as "73% [70, 77]"; a dash for no share.
 
-    It is in whole percent, with decimals where it would else read as 0 or 100 and is not. No
-    brackets without an end.
+    It is in whole percent, with decimals where it would else read as 0 or 100 and is not.
+
+    Args:
+        why: Why there are no ends, which then stands in the brackets; without it there are none.
     """
     if math.isnan(share):
         return "–"
@@ -82,7 +86,8 @@ def percent(share: float, low: float = math.nan, high: float = math.nan) -> str:
         if float(text[:-1]) not in (0, 100) or share in (0, 1):
             break
     known = not (math.isnan(low) or math.isnan(high))
-    return f"{text} [{100 * low:.0f}, {100 * high:.0f}]" if known else text
+    ends = f"{100 * low:.0f}, {100 * high:.0f}" if known else why
+    return f"{text} [{ends}]" if ends else text
 
 
 def with_spread(

@@ -156,9 +156,8 @@ def share_words(share: float, units: int, noun: str = "original") -> str:
     A unit is one trial of `wilson`, however many pictures it has: their shares differ by no more
     than trials do.
     """
-    why = too_few(units, noun)
-    ends = (float(end) for end in wilson(np.array(share), np.array(units), units))
-    return percent(share, *ends) + (f" [{why}]" if why else "")
+    low, high = wilson(np.array(share), np.array(units), units)
+    return percent(share, float(low), float(high), too_few(units, noun))
 
 
 def too_few(units: int, noun: str = "original") -> str | None:

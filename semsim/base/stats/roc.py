@@ -278,15 +278,16 @@ def _numbers(contest: Contest, one_original_each: bool, layout: Layout, why: str
     }
     if not contest.n_groups:
         return row
-    once = auc_of_groups(contest)
-    draws = (
-        _of_whole_originals(once, contest, layout.left_out)
-        if one_original_each
-        else pooled_auc(contest, layout.left_out)
-    )
+    auc_of = within_originals_auc if one_original_each else pooled_auc
+    draws = auc_of(contest, layout.left_out)
     units = min(originals_of_kinds(contest))
     low, high = pairs_ends(draws[0], error(draws, units), units)
-    return {**row, "auc": float(once.mean()), "low": float(low), "high": float(high)}
+    return {
+        **row,
+        "auc": float(auc_of_groups(contest).mean()),
+        "low": float(low),
+        "high": float(high),
+    }
 
 
 def originals_of_kinds(contest: Contest) -> tuple[int, int]:
@@ -296,13 +297,13 @@ def originals_of_kinds(contest: Contest) -> tuple[int, int]:
     return winners, losers
 
 
-def _of_whole_originals(once: np.ndarray, contest: Contest, times: np.ndarray) -> np.ndarray:
+def within_originals_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
     """(B,): as `pooled_auc`, where a group is an original: its AUC stays, drawn or not."""
-    original = contest.winners[contest.first_winner]
+    original, once = contest.winners[contest.first_winner], auc_of_groups(contest)
     auc, groups = (
-        np.bincount(original, each, times.shape[1]) for each in (once, np.ones(len(once)))
+        np.bincount(original, each, weights.shape[1]) for each in (once, np.ones(len(once)))
     )
-    return ratio(times @ auc, times @ groups)
+    return ratio(weights @ auc, weights @ groups)
 
 
 def _correlated(values: np.ndarray, human: np.ndarray, layout: Layout) -> dict[str, float]:
@@ -415,7 +416,8 @@ def auc_differences(
         if not contests[0].n_groups:
             rows.append({**row, "n_originals": 0, "undefined": _NO_CONTEST})
             continue
-        a, b = (pooled_auc(contest, layout.left_out) for contest in contests)
+        auc_of = within_originals_auc if scope == WITHIN else pooled_auc
+        a, b = (auc_of(contest, layout.left_out) for contest in contests)
         units = min(originals_of_kinds(contests[0]))
         spread = error(a - b, units)
         low, high = map(float, student(a[0] - b[0], spread, units))

@@ -54,7 +54,7 @@ def test_while_votes_are_missing_how_far_the_study_is_comes_first():
     said = results_page.answer(found)
     assert said.startswith(
         "14 of 45 votes; 6 of 9 pictures undecided. So far people recognised 2 of 3 decided ones "
-        "(67%): from 0% of m1 to 100% of m0"
+        "(67% [no interval: 2 originals, fewer than 6]): from 0% of m1 to 100% of m0"
     )
     assert said.endswith(". No picture is decided of m2.")
     # Also a model that nobody was shown a picture of.
@@ -95,7 +95,32 @@ def test_a_model_without_an_interval_is_not_said_to_beat_the_lists():
 
 def test_single_answers_are_counted_one_by_one():
     found = results_of(study(), votes_of({"m/1": "ccc", "m/2": "d"}), lists=LISTS)
-    assert results_page.controls(found)[0].startswith("Of single answers 75% are right;")
+    lead = results_page.controls(found)[0]
+    assert lead.startswith(
+        "Of single answers 75% [no interval: 2 originals, fewer than 6] are right;"
+    )
+
+
+def test_single_answers_of_one_original_go_together():
+    """Of ten originals people name all or nothing, so that fifty answers say what ten do."""
+    apart = {f"m/{n}": "ccccc" if n < 5 else "ddddd" for n in range(10)}
+    even = {f"m/{n}": "ccddd" if n % 2 else "cccdd" for n in range(10)}
+    leads = [
+        results_page.controls(results_of(study(n_items=10), votes_of(votes), lists=LISTS))[0]
+        for votes in (apart, even)
+    ]
+    ends = [re.match(r"Of single answers 50% \[(\d+), (\d+)\] are right;", one) for one in leads]
+    wide, narrow = (int(one[2]) - int(one[1]) for one in ends if one)
+    assert wide > 2 * narrow
+
+
+def test_agreement_leads_with_intervals_or_why_there_are_none():
+    lead = results_page.agreement_answer(results_of(study(), random_votes()))
+    assert re.match(r"Two people agree on \d+% \[\d+, \d+\] of the pictures", lead)
+    assert re.search(r"beyond chance α is −?0\.\d\d \[−?0\.\d\d, 0\.\d\d\], where", lead)
+    few = results_of(study(), votes_of({"m/1": "ccc", "m/2": "cd"}))
+    why = "[no interval: 2 originals, fewer than 6]"
+    assert f"agree on 50% {why} of the pictures" in results_page.agreement_answer(few)
 
 
 def test_answers_that_nobody_can_judge_yet_are_not_wrong():
@@ -106,7 +131,9 @@ def test_answers_that_nobody_can_judge_yet_are_not_wrong():
     first = by_names["image_id"] == "1"
     by_names.loc[first, "original_answer"] = "cat"
     found = results_of(study(), by_names, lists=LISTS)
-    assert results_page.controls(found)[0].startswith("Of single answers 67% are right;")
+    assert results_page.controls(found)[0].startswith(
+        "Of single answers 67% [no interval: 1 original"
+    )
 
 
 @pytest.mark.parametrize(

@@ -149,10 +149,9 @@ def test_the_verdict_names_who_is_kept_from_pictures() -> None:
         ],
         named,
     )
-    lead = "A reference classifier recognises 1 of 5 pictures from plain training, 20% [no "
-    assert (
-        first
-        == f"{lead}interval: 5 originals, fewer than 6] (controls: 0 of 5 grey pictures, 5 of 5 originals)."
+    assert first == (
+        "A reference classifier recognises 1 of 5 pictures from plain training, 20% [no interval: "
+        "5 originals, fewer than 6] (controls: 0 of 5 grey pictures, 5 of 5 originals)."
     )
     assert words.startswith(STATISTIC)
     assert f"plain training is {Count(4, 0, 5).words} (SSIM 0.40)." in words
