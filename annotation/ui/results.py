@@ -35,7 +35,6 @@ from annotation.ui.results_view import (
     shown_name,
     why,
 )
-from annotation.votes.aggregate import ORIGINAL
 from annotation.votes.agreement import Coding
 from annotation.votes.annotators import EVERYBODY, NO_REPEATS, Check
 from annotation.votes.rates import ALL_VOTES
@@ -310,7 +309,7 @@ def answer(results: Results) -> str:
 
 def _few(rows: pd.Series, results: Results) -> str | None:
     """Return why a share of these items has no interval, None where it has."""
-    return too_few(results.items[rows].groupby(ORIGINAL).ngroups)
+    return too_few(results.items[rows].groupby("image_id").ngroups)
 
 
 def _how_far(results: Results) -> str:
@@ -367,7 +366,7 @@ def _guesser(results: Results) -> str:
     known = items["mean_response"].notna()  # the others nobody can judge yet
     if not known.any():
         return ""
-    of = items[known].groupby(ORIGINAL)[["n_recognised", "n_votes"]].sum()
+    of = items[known].groupby("image_id")[["n_recognised", "n_votes"]].sum()
     right = np.divide(*(left_out(len(of)) @ of.to_numpy()).T)
     ends = share_ends(right[0], error(right, len(of)), len(of))
     share = percent(right[0], *map(float, ends), _few(known, results))
