@@ -367,7 +367,8 @@ def _guesser(results: Results) -> str:
     if not known.any():
         return ""
     of = items[known].groupby("image_id")[["n_recognised", "n_votes"]].sum()
-    right = np.divide(*(left_out(len(of)) @ of.to_numpy()).T)
+    with np.errstate(invalid="ignore"):  # one original left out of one leaves nothing
+        right = np.divide(*(left_out(len(of)) @ of.to_numpy()).T)
     ends = share_ends(right[0], error(right, len(of)), len(of))
     share = percent(right[0], *map(float, ends), _few(known, results))
     below = int((~(rates["mean_response_low"] > guess)).sum())  # also what has no interval
