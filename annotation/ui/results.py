@@ -370,7 +370,7 @@ def _guesser(results: Results) -> str:
     with np.errstate(invalid="ignore"):  # one original left out of one leaves nothing
         right = np.divide(*(left_out(len(of)) @ of.to_numpy()).T)
     ends = share_ends(right[0], error(right, len(of)), len(of))
-    share = percent(right[0], *map(float, ends), _few(known, results))
+    share = percent(right[0], float(ends[0]), float(ends[1]), _few(known, results))
     below = int((~(rates["mean_response_low"] > guess)).sum())  # also what has no interval
     said = f"Of single answers {share} are right; the lists alone give {guess:.1%}"
     if not below:

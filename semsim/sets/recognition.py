@@ -34,8 +34,8 @@ class Recognised(NamedTuple):
     def of(cls, sets: Iterable[Mapping[str, int]]) -> "Recognised":
         """The sum over sets, as `semsim.metrics.reference_classifier.recognition` has them."""
         kept = list(sets)
-        sums = (sum(one[name] for one in kept) for name in cls._fields[:-1])
-        return cls(*sums, max(one["over"] for one in kept))
+        sums = {name: sum(one[name] for one in kept) for name in cls._fields[:-1]}
+        return cls(**sums, units=max(one["over"] for one in kept))
 
     def words(self, where: str = "") -> str:
         """Return the count, its share over originals and its controls, to end a sentence.

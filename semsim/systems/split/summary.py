@@ -244,7 +244,8 @@ def shadow_text(row: Mapping[Any, Any]) -> str:
 
 def count_of(row: Mapping[Any, Any]) -> Count:
     """Return how many pictures of all runs show more than a guess."""
-    return Count(*(round(row[name]) for name in _COUNTED), units=_images(row))
+    clearer, by_shapes, over = (round(row[name]) for name in _COUNTED)
+    return Count(clearer, by_shapes, over, _images(row))
 
 
 def count_text(row: Mapping[Any, Any]) -> str:
