@@ -73,8 +73,8 @@ Outcome = tuple[float, float]  # seconds of `turns.now`, of an epoch, and MiB of
 
 # With the number of originals. A batch of the paper's, 128 of 15 an original, takes a CPU too long.
 SETUPS = {
-    "LeNet, batch 16": (replace(PRESETS["small"], backbone="lenet"), 24),
-    "small preset (ResNet18)": (PRESETS["small"], 24),
+    "LeNet, batch 16": (replace(PRESETS["triplet"], backbone="lenet"), 24),
+    "small preset (ResNet18)": (PRESETS["triplet"], 24),
     "code preset (ResNet18, 32×32 stem)": (PRESETS["code"], 20),
     "ResNet50, 32×32 stem, batch 16": (
         replace(PRESETS["paper"], triplets_per_original=8, batch_size=16),

@@ -55,11 +55,12 @@ CLASSIC = ("mse", "psnr", "ssim")
 TARGET = 0.8  # of the seeds
 _BASE: dict[str, Any] = {"small_stem": False, "device": "cpu"}
 _WHOLE: dict[str, Any] = {"validation_fraction": 0.0, "patience": 0}
+_TRIPLET = replace(PRESETS["triplet"], **_BASE, validation_fraction=0.0)
+_TRIPLET = replace(PRESETS["triplet"], **_BASE, validation_fraction=0.0)
 RECIPES: dict[str, TrainSettings] = {
-    "triplet": replace(PRESETS["small"], **_BASE, validation_fraction=0.0),
-    "contrastive": replace(PRESETS["small"], **_BASE, validation_fraction=0.0, loss="contrastive"),
+    "triplet": _TRIPLET,
+    "contrastive": replace(_TRIPLET, loss="contrastive"),
     "pooled": replace(PRESETS["pooled"], **_BASE, **_WHOLE),
-    "mixed": replace(PRESETS["mixed"], **_BASE),
 }
 
 

@@ -131,7 +131,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
         told = str(error)
     jobs.start = print  # what a job does is its own process's
     voted = replace(context, studies=lambda: [StudyChoice("s1", "Demo", True)])
-    job = learn.start_study(voted, ["s1"], "original", 0.25, "margin", "small", ["1"], 1)
+    job = learn.start_study(voted, ["s1"], "original", 0.25, "margin", "triplet", ["1"], 1)
     print(json.dumps([len(found.sets), len(found.pictures[data_set].pixels), told, job.title]))
     print(json.dumps([name for name in opened if "gradio" in name and name.endswith(".pyi")]))
     print(json.dumps(sorted(sys.modules)))

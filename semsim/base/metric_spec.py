@@ -11,9 +11,9 @@ from semsim.base.storage.folders import shown
 
 Reference = Literal["clean", "attacked"]
 VOTERS_KIND = "same kind as the simulated voters"  # the mark of a metric that is
-# Networks that are kept beside a SemSim to judge it by, as <name>.<control>, and what each is.
-START, BLOCK = "start", "block"
-CONTROLS = {START: "before any vote", BLOCK: "its best single block"}
+# What is kept beside a SemSim to judge it by, as <name>.<control>, and what each is.
+START, CALIBRATED = "start", "calibrated"
+CONTROLS = {START: "before any vote", CALIBRATED: "calibrated baseline"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +83,16 @@ def checkpoint_of(metric: str) -> str:
     return "" if control_in(checkpoint) else checkpoint
 
 
-def is_control(metric: str) -> bool:
-    """Return whether a metric, by its name, is a control of a SemSim: its start, and so on."""
-    return bool(control_in(_learned(metric)))
+def voted_for(metric: str) -> str:
+    """The SemSim whose votes a metric saw: its own, or the one it is calibrated beside; else ""."""
+    checkpoint = _learned(metric)
+    control = control_in(checkpoint)
+    return "" if control == START else checkpoint.removesuffix(f".{control}")
+
+
+def is_start(metric: str) -> bool:
+    """Return whether a metric, by its name, is a SemSim before any vote, which leads nothing."""
+    return control_in(_learned(metric)) == START
 
 
 def controlled(metric: str) -> str:

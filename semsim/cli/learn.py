@@ -26,6 +26,7 @@ from semsim.base.storage.atomic import require_room
 from semsim.base.words import counted, simulated_words, words_of_test
 from semsim.cli.job import do
 from semsim.datasets import DATASETS
+from semsim.device import pick_device
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import (
     STUDIES,
@@ -37,8 +38,7 @@ from semsim.learning.ablations import (
     summary,
 )
 from semsim.learning.ablations_run import (
-    OF_MIXED,
-    OF_NETWORKS,
+    SHUFFLES,
     JudgedOrder,
     Material,
     Workplace,
@@ -46,12 +46,13 @@ from semsim.learning.ablations_run import (
     queue_judged,
     read_materials,
 )
-from semsim.learning.advice import expectation, preset_for
+from semsim.learning.advice import expectation
 from semsim.learning.baselines import ABSENT, ALL, CHOICES, SHUFFLED, auc_words, verdict_of
 from semsim.learning.card import NOT_STATED, card_paths, heads, learned_words, note_of, table_rows
 from semsim.learning.default_checkpoint import doubt, promote
 from semsim.learning.evaluation import BASELINES, auc_of, judged_of, scale_notes, scope_of
 from semsim.learning.initial import absolute
+from semsim.learning.pace import USUAL, pace_words, preset_settings
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
 from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut, SplitCounts, count, parse_hold_out
@@ -71,15 +72,16 @@ _Controls = Annotated[
     str,
     typer.Option(
         help=f"{' or '.join(CHOICES)}: start judges the network before it saw a vote, all also "
-        f"trains on shuffled votes, {OF_MIXED} times a mixed one, {OF_NETWORKS} times a network; "
-        "after half an hour of them no further one begins."
+        f"trains on shuffled votes, {SHUFFLES} times; after half an hour no further one begins."
     ),
 ]
 _HoldOut = Annotated[
     str, typer.Option(help="original, or what is left out: architecture=convnet8 and the like.")
 ]
 _Share = Annotated[float, typer.Option(help="Share of the originals in the test.")]
-_Preset = Annotated[str, typer.Option(help="Settings, as small or small:epochs=5,backbone=lenet.")]
+_Preset = Annotated[
+    str, typer.Option(help="Settings, as triplet or triplet:epochs=5,backbone=lenet.")
+]
 _Checkpoints = Annotated[Path, typer.Option(help="Folder of checkpoints and weights.")]
 _METRICS = ",".join(BASELINES)
 _FAILED = ("value", "seed", "why")  # of a training of a study
@@ -114,15 +116,22 @@ def _judged_by(
 
 
 class Called(NamedTuple):
-    """Name of a training's checkpoint, whose votes it learns from, its licence and controls."""
+    """Name of a training's checkpoint, whose votes it learns from, its licence and controls.
+
+    Attributes:
+        shuffles: Of the votes, where `controls` has them.
+    """
 
     name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")]
     study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = ""
     licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED
     controls: _Controls = ALL
+    shuffles: Annotated[int, typer.Option(min=1, help="Of the votes; 19 can show p = .05.")] = (
+        SHUFFLES
+    )
 
 
-def _settings(preset: _Preset = "small", controls: _Controls = ALL) -> tuple[TrainSettings, str]:
+def _settings(preset: _Preset = USUAL, controls: _Controls = ALL) -> tuple[TrainSettings, str]:
     return read_settings(preset), controls
 
 
@@ -162,8 +171,8 @@ def run_command(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Settings, as small or small:epochs=5,backbone=lenet; left out, what follows from "
-            "the number of originals and triplets."
+            help="Settings, as triplet or triplet:epochs=5,backbone=lenet; left out, triplet with "
+            "the largest ResNet that this machine trains in ten minutes."
         ),
     ] = None,
     *,
@@ -172,12 +181,18 @@ def run_command(
 ) -> None:
     """Train on one side of a split, judge by the other, write checkpoint and model card."""
     counts = count(material.labels, kept)
-    wanted = preset or preset_for(counts)
-    settings = replace(read_settings(wanted), device=place.device)
-    name, study, licence, controls = called
+    n, device = len(counts.training.usable), pick_device(place.device).type
+    settings = read_settings(preset) if preset else preset_settings(USUAL, n, device)
+    settings = replace(settings, device=place.device)
+    name, study, licence, controls, shuffles = called
     order = Order(name=name, checkpoints=place.checkpoints, settings=settings, study=study)
-    asked = JudgedOrder(order=order, hold_out=kept, licence=licence, controls=controls)
-    say(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.")
+    asked = JudgedOrder(
+        order=order, hold_out=kept, licence=licence, controls=controls, shuffles=shuffles
+    )
+    say(counts_text(counts, kept))
+    say(
+        f"Preset: {preset or USUAL}. Network: {settings.backbone}. {pace_words(n, device)}".rstrip()
+    )
     if controls == START:
         say(f"Control on shuffled votes: {ABSENT[SHUFFLED]}; see --controls.")
     do(go_on(queue_judged(asked, material, place, _jobs(place))), as_json=as_json)
@@ -287,8 +302,8 @@ def promote_command(
 ) -> None:
     """Make a checkpoint the SemSim of this workspace, the one Compare shows first.
 
-    Where its card says that it lost to MSE, PSNR, SSIM, its own start or its best block, or does
-    not tell, it asks once more.
+    Where its card says that it lost to MSE, PSNR, SSIM, its own start or the calibrated baseline,
+    or does not tell, it asks once more.
     """
     with told_errors():
         doubtful = doubt(checkpoints, name)
@@ -299,7 +314,7 @@ def promote_command(
 
 
 def read_settings(text: str) -> TrainSettings:
-    """The settings in "small:epochs=5,backbone=lenet": those of a preset, some replaced."""
+    """The settings in "triplet:epochs=5,backbone=lenet": those of a preset, some replaced."""
     name, _, rest = text.strip().partition(":")
     preset = PRESETS[name]
     changed = dict(read_plugin({"training": TrainSettings}, f"training:{rest}").settings)
@@ -308,17 +323,9 @@ def read_settings(text: str) -> TrainSettings:
     return replace(preset, **changed)
 
 
-def _name(preset: str) -> str:
-    return preset.partition(":")[0].strip()
-
-
-def counts_text(counts: SplitCounts, hold_out: HoldOut, preset: str | None = None) -> str:
-    """Return what a split has and lacks, and what to expect of a training with `preset`, in lines.
-
-    Args:
-        preset: As `read_settings` takes it; left out, what follows from the counts.
-    """
-    training, wanted = counts.training, preset or preset_for(counts)
+def counts_text(counts: SplitCounts, hold_out: HoldOut) -> str:
+    """Return what a split has and lacks, and what to expect of a training on it, in lines."""
+    training = counts.training
     lines = [
         f"Learns from {counted(training.n_triplets, 'triplet')} of "
         f"{counted(len(training.usable), 'original')}.",
@@ -327,7 +334,7 @@ def counts_text(counts: SplitCounts, hold_out: HoldOut, preset: str | None = Non
         f"{counted(counts.n_test_originals, 'original')} by "
         f"{counted(counts.n_test_models, 'model')}; {counted(counts.unused, 'is', 'are')} on "
         "neither side.",
-        expectation(counts, _name(wanted), read_settings(wanted).loss),
+        expectation(counts),
         *(f"Missing: {what}." for what in counts.lacking),
     ]
     return "\n".join(line for line in lines if line)

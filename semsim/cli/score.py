@@ -202,7 +202,7 @@ def _names(text: str, resources: Resources) -> list[str]:
 
 
 def _with_controls(name: str, resources: Resources) -> list[str]:
-    """A metric and, of a SemSim, its own start and its best single block, if kept."""
+    """A metric and, of a SemSim, its own start and the calibrated baseline, if kept."""
     if not name.startswith("semsim:"):
         return [name]
     from semsim.base.metric_spec import checkpoint_of  # with what trains

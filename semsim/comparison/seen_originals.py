@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from semsim.base.errors import DataError, WeightsError
-from semsim.base.metric_spec import checkpoint_of
+from semsim.base.metric_spec import checkpoint_of, voted_for
 from semsim.base.stats.analysis import Analysis
 from semsim.base.words import agreeing, counted
 from semsim.learning.settings import checkpoint_path
@@ -23,10 +23,12 @@ def seen_by_each(
 ) -> dict[str, SeenOriginals]:
     """Of each SemSim among `metrics`, by its name, what it learned from of the originals `listed`.
 
+    A baseline calibrated to the same votes stands for its SemSim.
+
     Without those of which no checkpoint here says it.
     """
     found = {}
-    for name in dict.fromkeys(filter(None, map(checkpoint_of, metrics))):
+    for name in dict.fromkeys(filter(None, map(voted_for, metrics))):
         with suppress(WeightsError):
             training = read_training(checkpoints / f"{name}.safetensors")
             found[name] = learned_by(training).among(listed)
@@ -87,7 +89,7 @@ def exposed(spec: MetricSpec, seen: Mapping[str, SeenOriginals], counting: Itera
     Args:
         seen: By SemSim, as `seen_by_each`. "" for one that did not.
     """
-    name = checkpoint_of(spec.name)
+    name = voted_for(spec.name)
     if not name:
         return ""
     found = seen[name].among(counting) if name in seen else None

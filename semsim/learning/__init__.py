@@ -6,13 +6,6 @@ from semsim.learning.settings import TrainSettings
 PRESETS: Registry[TrainSettings] = Registry(
     "training preset",
     {
-        # For few originals: five weights of pixels and of a network that stays as it is.
-        "mixed": TrainSettings(
-            backbone="lenet",
-            loss="mixed",
-            validation_fraction=0.0,
-            epochs=1,
-        ),
         # For studies of some ten to a hundred originals: distances of different originals are made
         # comparable, and the weights of the epoch with the best held-out AUC are kept.
         "pooled": TrainSettings(
@@ -27,7 +20,7 @@ PRESETS: Registry[TrainSettings] = Registry(
             triplets_per_original=8,
             patience=10,
         ),
-        "small": TrainSettings(
+        "triplet": TrainSettings(
             backbone="resnet18",
             small_stem=False,  # ten times the speed, and enough for some hundred images
             lr=0.02,

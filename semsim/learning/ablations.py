@@ -24,7 +24,7 @@ from semsim.base.storage.pieces import key_of
 from semsim.base.words import counted
 from semsim.learning.baselines import CLASSIC, SHUFFLED, auc_words, check_controls
 from semsim.learning.evaluation import auc_of, judged_of, scope_of, semsim_row
-from semsim.learning.settings import MIXED, TrainSettings, checkpoint_path
+from semsim.learning.settings import TrainSettings, checkpoint_path
 from semsim.learning.splits import KINDS, HoldOut, choices, divide
 from semsim.learning.triplets import learnable, take_stock
 
@@ -117,8 +117,7 @@ class AblationPlan:
                 raise SettingsError(f"{name} must be given, each once; got {given!r}.")
         for value in self.values:
             if kind.setting:
-                varied = replace(self.settings, **{kind.setting: value})
-                _check_varied(kind, self.settings, varied)
+                replace(self.settings, **{kind.setting: value})  # raises where it cannot be
             elif value != ALL and not (isinstance(value, int) and value >= 1):
                 raise SettingsError(f"A budget is a number of originals or all; got {value!r}.")
 
@@ -150,16 +149,6 @@ class AblationPlan:
     def record(self) -> dict[str, Any]:
         """Return what stands beside the rows of its table."""
         return dict(to_record(self))
-
-
-def _check_varied(kind: Ablation, settings: TrainSettings, varied: TrainSettings) -> None:
-    """`SettingsError` where one thing cannot be varied with all else as it is."""
-    mixed = MIXED in (settings.loss, varied.loss)
-    if mixed and (kind.setting == "margin" or settings.loss != varied.loss):
-        raise SettingsError(
-            f"The loss {MIXED} has no margin and learns in one epoch, so the {kind.axis} cannot be "
-            "varied with all else as it is. Take another preset, such as small."
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,7 @@ from semsim.learning.evaluation import (
     evaluate,
 )
 from semsim.learning.initial import check_start, check_unseen
-from semsim.learning.settings import MIXED, STATE_FILE, Order, TrainSettings, require_free
+from semsim.learning.settings import STATE_FILE, Order, TrainSettings, require_free
 from semsim.learning.splits import (
     HoldOut,
     Split,
@@ -50,7 +50,7 @@ from semsim.metrics.scoring import read_labels
 
 KIND = "learn"  # of the job of one training
 ARM_FILE, ARM_FORMAT = "arm.json", "semsim-arm/1"
-OF_MIXED, OF_NETWORKS = 20, 5  # shuffles; 20 can show a p below 0.05, 5 cannot
+SHUFFLES = 5  # of the votes, unless more are asked for; 20 can show a p below 0.05, 5 cannot
 LONG = 1800  # seconds of shuffles after which no further one begins
 _LABELS_FILE, _VOTES_FILE = "labels.parquet", "votes.parquet"
 _STEPS = 1000  # of one training in the progress of a set of them
@@ -83,14 +83,15 @@ class JudgedOrder:
     """A training, what is kept to judge it by, and the licence its card states.
 
     Attributes:
-        controls: Of `semsim.learning.baselines.CHOICES`; "all" trains on shuffled votes as well,
-            see `train_shuffles`.
+        controls: Of `semsim.learning.baselines.CHOICES`; "all" trains on as many `shuffles` of the
+            votes as well, see `train_shuffles`.
     """
 
     order: Order
     hold_out: HoldOut
     licence: str = NOT_STATED
     controls: str = START
+    shuffles: int = SHUFFLES
 
     def __post_init__(self) -> None:
         check_controls(self.controls)
@@ -147,7 +148,7 @@ def train_and_judge(
     """
     split = divide(material.labels, asked.hold_out)
     checkpoint, votes = asked.order.checkpoint, material.votes
-    sides = Sides(train=split.train, test=split.test, votes=votes, controls=asked.controls)
+    sides = Sides(split.train, split.test, votes, asked.controls, asked.shuffles)
     outcome, held_out = _judged(asked.order, sides, place, folder, report)
     report(Progress(outcome["epochs"], outcome["epochs"], "judging what it learned from"))
     in_sample = evaluate(checkpoint, split.train, votes, place.judging(), sample="in-sample")
@@ -175,24 +176,19 @@ def _judged(
 
     check_unseen(order.settings.weights, sides.test)
     judging, shuffles = place.judging(), []
-    n = how_many(order.settings) if sides.controls == ALL else 0
+    n = sides.shuffles if sides.controls == ALL else 0
     outcome = learn(order, sides.train, folder, part_of(report, 0, n))
 
     def judge(checkpoint: Path) -> dict[str, Any]:
         return agreement_of(checkpoint, sides.test, sides.votes, judging)
 
     if n:
-        shuffles = train_shuffles(order, sides.train, judge, folder / SHUFFLED, report)
+        shuffles = train_shuffles(order, sides.train, judge, folder / SHUFFLED, report, n)
     told = Progress(outcome["epochs"], outcome["epochs"], "judging held-out reconstructions")
     report(told)  # the bar stays full
     test, votes = sides.test, sides.votes
     judged = evaluate(order.checkpoint, test, votes, judging, sample="held-out", shuffles=shuffles)
     return outcome, judged
-
-
-def how_many(settings: TrainSettings) -> int:
-    """Return how many shuffles stand beside a training where they do not take too long."""
-    return OF_MIXED if settings.loss == MIXED else OF_NETWORKS
 
 
 def train_shuffles(
@@ -201,8 +197,9 @@ def train_shuffles(
     judge: Callable[[Path], Mapping[str, Any]],
     folder: Path,
     report: Report,
+    n: int,
 ) -> list[dict[str, Any]]:
-    """Train as `order` says on votes dealt out anew, `how_many` times, and judge each.
+    """Train as `order` says on votes dealt out anew, `n` times, and judge each.
 
     Votes are dealt out among the reconstructions of each original; all else is the same, the start
     too. After half an hour no further one begins. What `folder` has is not done again.
@@ -215,7 +212,6 @@ def train_shuffles(
         Of each rho, tau, AUCs by scope, and seconds; or `why` where its training failed.
     """
     found: list[dict[str, Any]] = []
-    n = how_many(order.settings)
     while len(found) < n and sum(row["seconds"] for row in found) <= LONG:
         number = len(found) + 1
         done = folder / f"{number}.json"
@@ -299,7 +295,7 @@ def run_ablation(
     return {**plan.record(), "simulated": is_simulated(material.labels), "rows": rows}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Sides:
     """Labels to learn from and labels to judge by, see `divide`, and the votes behind them.
 
@@ -311,6 +307,7 @@ class Sides:
     test: pd.DataFrame
     votes: pd.DataFrame | None = None
     controls: str = START
+    shuffles: int = SHUFFLES
 
 
 def run_sides(

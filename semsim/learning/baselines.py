@@ -1,4 +1,4 @@
-"""A SemSim's controls, which it must beat: its start, its best block, shuffled votes."""
+"""A SemSim's controls, which it must beat: its start, the calibrated baseline, shuffled votes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.errors import SettingsError, WeightsError
-from semsim.base.metric_spec import BLOCK, CONTROLS, START, MetricSpec
+from semsim.base.metric_spec import CALIBRATED, CONTROLS, START, MetricSpec
 from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.roc import POOLED, WITHIN, auc_differences, scale_differs, scopes_by
 from semsim.base.words import counted
-from semsim.learning.advice import FEW_ORIGINALS
-from semsim.learning.settings import MIXED, control_path
-from semsim.metrics.provenance import WEIGHT_OF, Provenance, read_training
+from semsim.learning.settings import control_path
+from semsim.metrics.provenance import Provenance, read_training
 from semsim.reporting.notation import interval, reason
 from semsim.weights import sha256_of
 
@@ -27,17 +26,17 @@ CHOICES = (ALL, START)
 CLASSIC = ("mse", "psnr", "ssim")
 WHAT = {
     START: "its own start (the same network before it saw a vote)",
-    BLOCK: "the best of its blocks alone",
+    CALIBRATED: "the calibrated baseline (pixels and structure, weighed by the same votes)",
     SHUFFLED: "the same training on shuffled votes",
 }
 ABSENT = {
     START: "its start was not kept",
-    BLOCK: "its best block was not kept",
+    CALIBRATED: "it was not kept",
     SHUFFLED: "not run, since it takes much longer",
 }
 _TAKEAWAY = {
     START: "Nothing shows that what it tells apart comes from these votes.",
-    BLOCK: "Nothing shows that weighing all of them is worth more than that one.",
+    CALIBRATED: "Nothing shows that training a network is worth more than weighing pixels.",
     SHUFFLED: "Nothing shows that what people said taught it anything.",
 }
 NO_AUC = "there is no AUC to compare"
@@ -57,25 +56,13 @@ def check_controls(controls: str) -> str:
 def controls_of(checkpoint: Path) -> tuple[dict[str, Path], dict[str, str]]:
     """The controls beside a checkpoint by name, and why the others are not there.
 
-    Only what belongs to this very checkpoint counts: a start by its hash, a block by that of its
-    start and by when it was made. Only what weighs blocks has one.
+    Only what belongs to this very checkpoint counts: a start by its hash, the baseline by that of
+    the start and by when it was made.
     """
     own = read_training(checkpoint)
-    wanted = CONTROLS if is_mixed(own) else (START,)
-    paths = {control: control_path(checkpoint, control) for control in wanted}
+    paths = {control: control_path(checkpoint, control) for control in CONTROLS}
     found = {control: path for control, path in paths.items() if _belongs(own, path, control)}
-    return found, {control: ABSENT[control] for control in wanted if control not in found}
-
-
-def is_mixed(training: Provenance) -> bool:
-    """Return whether a SemSim weighs blocks, of which one alone may do as well."""
-    return bool(training.settings.get("loss") == MIXED)
-
-
-def block_of(control: Path) -> str:
-    """The name of the block that a control `BLOCK` is."""
-    results = read_training(control).results
-    return next(name.removeprefix(WEIGHT_OF) for name in results if name.startswith(WEIGHT_OF))
+    return found, {control: ABSENT[control] for control in CONTROLS if control not in found}
 
 
 def _belongs(own: Provenance, path: Path, control: str) -> bool:
@@ -124,25 +111,12 @@ def verdict_of(judged: Mapping[str, Any]) -> Verdict:
         sentences.append(_of_classic(best, len(classic), judged))
     else:
         sentences.append("It could not be compared with MSE, PSNR or SSIM on these images.")
-    of_blocks = (BLOCK,) if judged["blocks"] else ()
-    for control in (START, *of_blocks):
+    for control in CONTROLS:
         row = next((r for name, r in rows.items() if r["control"] == control), None)
         why = judged["absent"].get(control, NO_AUC)
         sentences.append(_of_control(control, row) if row else _uncompared(control, why))
-    if of_blocks:
-        sentences.append(_of_blocks(judged["blocks"], auc))
     sentences.append(_of_shuffles(judged, auc))
     return Verdict(sentences=tuple(sentences), lost=lost)
-
-
-def _of_blocks(blocks: Mapping[str, Any], auc: str) -> str:
-    """Return which block that is, and which one the test would have chosen."""
-    chosen, aucs = blocks["chosen"], blocks["auc"]
-    best = max(aucs, key=aucs.__getitem__)
-    at = f"That block is {chosen}, chosen where it learned; its {auc} is {aucs[chosen]:.2f}"
-    if best == chosen:
-        return f"{at}, the best of all blocks here, too."
-    return f"{at}. In hindsight {best} is best here, with {aucs[best]:.2f}."
 
 
 def _of_shuffles(judged: Mapping[str, Any], auc: str) -> str:
@@ -169,11 +143,7 @@ def _of_classic(row: Mapping[str, Any], n: int, judged: Mapping[str, Any]) -> st
     if judged["sample"] != "held-out":
         kinds = ("original it learned from", "originals it learned from")
     said = beaten(row, row["title"] + among, f" on {counted(row['n_originals'], *kinds)}")
-    other = f"the preset {MIXED}"
-    if judged["loss"] == MIXED:
-        other = f"from {FEW_ORIGINALS} originals on the preset pooled"
-    advice = "" if row["difference"] > 0 else f": more votes, or {other}"
-    return f"{said[0].upper()}{said[1:]}{advice}."
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _uncompared(control: str, why: str) -> str:
@@ -267,8 +237,8 @@ def difference_rows(table: pd.DataFrame, controls: Mapping[str, str]) -> list[di
 def control_remarks(own: MetricSpec, analysis: Analysis, checkpoint: Path) -> list[str]:
     """Return what to say of a SemSim beside its controls on any images, by AUC.
 
-    A start that was not kept, or has no scores yet, is said; a block alone only where there is
-    one. Shuffles are its card's, no single one stands here.
+    A start that was not kept, or has no scores yet, is said; the calibrated baseline has a row of
+    its own. Shuffles are its card's, no single one stands here.
     """
     base, _, reference = own.name.partition("@")
     behind = f"@{reference}" if reference else ""

@@ -15,7 +15,7 @@ from semsim.base.storage.places import files_of
 from semsim.base.storage.records import read_record, write_record
 from semsim.base.words import all_in_markdown, counted, in_markdown
 from semsim.learning.baselines import WHAT, verdict_of
-from semsim.learning.settings import IMAGENET, MIXED, SCRATCH, acting
+from semsim.learning.settings import IMAGENET, SCRATCH, acting
 from semsim.metrics.provenance import N_PAIRS, WEIGHT_OF
 from semsim.reporting.notation import target_text
 from semsim.weights import sha256_of
@@ -199,7 +199,7 @@ def table_rows(judged: Mapping[str, Any]) -> list[list[str]]:
     absent = judged["absent"]
     blank = [""] * (len(heads(judged)) - 2)
     return rows + [
-        [f"SemSim, {WHAT[name]}", why.split(",")[0], *blank] for name, why in absent.items()
+        [WHAT[name].capitalize(), why.split(",")[0], *blank] for name, why in absent.items()
     ]
 
 
@@ -228,19 +228,14 @@ def learned_words(made: Mapping[str, Any], results: Mapping[str, float]) -> str:
             them.
         results: Of its training.
     """
-    of = counted(made["n_originals"], "original")
-    if made["settings"]["loss"] != MIXED:
-        epochs = counted(made["epochs"], "epoch")
-        return f"Learned from {counted(made['n_triplets'], 'triplet')} of {of} in {epochs}"
-    pairs = f"pair{'s' * (results[N_PAIRS] != 1)} of an original and a reconstruction"
-    return (
-        f"Fitted {len(weights_of(results))} weights on {results[N_PAIRS]:.0f} {pairs}, of {of}, by "
-        f"logistic regression; its network, {_network(made['settings'])}, stays as it is"
-    )
+    settings, of = made["settings"], counted(made["n_originals"], "original")
+    began = f"{_network(settings)}, learned by the {settings['loss']} loss"
+    triplets, epochs = counted(made["n_triplets"], "triplet"), counted(made["epochs"], "epoch")
+    return f"{began[0].upper()}{began[1:]} from {triplets} of {of} in {epochs}"
 
 
 def weights_of(results: Mapping[str, float]) -> dict[str, float]:
-    """Return each block's weight in a mixed SemSim by name, 1 being that before any vote."""
+    """Return each block's weight in the calibrated baseline by name, 1 where all count alike."""
     return {
         name.removeprefix(WEIGHT_OF): value
         for name, value in results.items()
@@ -249,10 +244,7 @@ def weights_of(results: Mapping[str, float]) -> dict[str, float]:
 
 
 def weights_words(results: Mapping[str, float]) -> str:
-    """Of what the mean squared distance of a mixed SemSim is made; "" of another.
-
-    Blocks count alike before any vote, so that their shares are those of what they count.
-    """
+    """Of what the mean squared distance of the calibrated baseline is made; "" without one."""
     found = weights_of(results)
     total = sum(found.values())
     if not total:
@@ -260,8 +252,10 @@ def weights_words(results: Mapping[str, float]) -> str:
     shares = ", ".join(
         f"{name} {value / total:.0%} (weight {value:.2f})" for name, value in found.items()
     )
-    alike = f"before any vote each was {1 / len(found):.0%} (weight 1)"
-    return f"Its mean squared distance is made of {shares}; {alike}"
+    return (
+        f"The calibrated baseline beside it: {len(found)} weights, fitted to "
+        f"{results[N_PAIRS]:.0f} pairs of the same originals by logistic regression; {shares}"
+    )
 
 
 def _network(settings: Mapping[str, Any]) -> str:

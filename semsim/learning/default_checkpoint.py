@@ -30,10 +30,10 @@ def promote(checkpoints: Path, name: str) -> Path:
 def doubt(checkpoints: Path, name: str) -> str:
     """Return the doubt about the checkpoint called `name`, by its card; "" if there is none.
 
-    Such as "lost to MSE, PSNR": of MSE, PSNR, SSIM, its own start and its best block, on what was
-    held out. A card that compares it with none of them leaves a doubt as well. A checkpoint without
-    a card leaves none: its user chose to train without a test. Raises as `promote` for a name, and
-    `WeightsError` for a broken card.
+    Such as "lost to MSE, PSNR": of MSE, PSNR, SSIM, its own start and the calibrated baseline, on
+    what was held out. A card that compares it with none of them leaves a doubt as well. A
+    checkpoint without a card leaves none: its user chose to train without a test. Raises as
+    `promote` for a name, and `WeightsError` for a broken card.
     """
     card = read_card(checkpoint_path(checkpoints, name))
     lost = () if card is None else verdict_of(card["held_out"]).lost

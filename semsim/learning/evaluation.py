@@ -11,7 +11,6 @@ import pandas as pd
 
 from semsim.base.columns import AS_NAMED, IMAGE_KEY, ORIGINAL_ANSWER, SCORE_COLUMNS
 from semsim.base.errors import DataError
-from semsim.base.metric_spec import BLOCK
 from semsim.base.stats.analysis import Analysis, AnalysisSettings, analyse
 from semsim.base.stats.evidence import GIVEN, Evidence, gather
 from semsim.base.stats.grouping import layout_of
@@ -23,13 +22,11 @@ from semsim.learning.baselines import (
     ABSENT,
     NO_AUC,
     SHUFFLED,
-    block_of,
     controls_of,
     difference_rows,
     distribution,
     shuffled_row,
 )
-from semsim.learning.triplets import take_stock
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.metrics.provenance import MOVED, read_training
 from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, score_sets
@@ -73,8 +70,8 @@ def evaluate(
     """Judge the SemSim at `checkpoint`, its controls and the other metrics by `labels`.
 
     The verdict is what a SemSim learns, `recognisable` of the labels, by whatever rule they have
-    it. The controls are what `controls_of` finds: the network before it saw a vote, and of what
-    weighs blocks the best one alone.
+    it. The controls are what `controls_of` finds: the network before it saw a vote, and the
+    baseline that is calibrated to the same votes.
 
     Args:
         labels: See `divide`.
@@ -120,10 +117,8 @@ def evaluate(
         "metrics": [*rows, _human_row(analysis)],
         "against": difference_rows(against, controls),
         "shuffled": shuffled,
-        "blocks": _blocks(found[BLOCK], labels, scope) if BLOCK in found else None,
         "absent": lacking,
         "moved": training.results[MOVED] != 0,
-        "loss": training.settings["loss"],
         "left_out": _left_out([mine, theirs]),
         "notes": list(dict.fromkeys((*evidence.notes, *analysis.notes))),
     }
@@ -144,16 +139,6 @@ def agreement_of(
     evidence = evidence_of(_with_verdict(labels), told, scores, [own])
     settings = replace(judging.analysis, headline=_VERDICT, bootstraps=2, permutations=2)
     return metric_rows(analyse(evidence, [own], settings))[0]
-
-
-def _blocks(control: Path, labels: pd.DataFrame, scope: str) -> dict[str, Any]:
-    """Return a mixed SemSim's block that stands beside it, and the AUC of each alone."""
-    from semsim.learning.mixing import block_aucs
-    from semsim.metrics.network import load_semsim  # with torch, as what trains
-
-    stock = take_stock(labels)
-    originals = (*stock.usable, *stock.only_recognisable, *stock.only_unrecognisable)
-    return {"chosen": block_of(control), "auc": block_aucs(load_semsim(control), originals, scope)}
 
 
 def _why_no_shuffles(shuffles: Sequence[Mapping[str, Any]]) -> str:

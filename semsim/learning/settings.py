@@ -7,19 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from semsim.base.errors import SettingsError
-from semsim.base.metric_spec import control_in
+from semsim.base.metric_spec import CALIBRATED, control_in
 from semsim.base.registry import check_settings, setting
 from semsim.base.storage.names import checked_name
 
 STATE_FILE = "training.pt"  # in the folder of a training while it is not done
 SCRATCH = "scratch"
 IMAGENET = "imagenet"
-MIXED = "mixed"
-# What a fit of weights in one go, with a network that stays as it is, depends on.
-_OF_MIXED = (
-    *("backbone", "weights", "small_stem", "input_size", "loss", "ordering"),
-    *("validation_fraction", "seed"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +45,8 @@ class TrainSettings:
     loss: str = setting(
         "triplet",
         "Loss",
-        "pooled also makes distances of different originals comparable. mixed leaves the network "
-        "as it is and weighs its distance against those of pixels.",
-        choices=("triplet", "contrastive", "pooled", MIXED),
+        "pooled also makes distances of different originals comparable.",
+        choices=("triplet", "contrastive", "pooled"),
         term="triplet",
     )
     margin: float = setting(
@@ -133,10 +126,8 @@ class TrainSettings:
         _require(watched, "patience", "0 where no original is held out", self.patience)
         starts = self.weights != SCRATCH or self.batch_norm == "trained"
         _require(starts, "batch_norm", "trained where it starts from scratch", self.batch_norm)
-        once = self.epochs == 1 or self.loss != MIXED
-        _require(
-            once, "epochs", "1 where the loss is mixed, which is fitted in one go", self.epochs
-        )
+        network = self.backbone != CALIBRATED  # which stands beside every SemSim
+        _require(network, "backbone", "a network, which learns", self.backbone)
         _require(self.weights != "", "weights", f"{SCRATCH}, {IMAGENET} or a file", self.weights)
 
     def lr_at(self, epoch: int) -> float:
@@ -195,10 +186,8 @@ def require_free(path: Path) -> Path:
 
 
 def acting(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of `TrainSettings.result_settings` that change the weights under their loss."""
+    """Those of `TrainSettings.result_settings` that change the weights of their network."""
     idle = set() if settings["shuffle"] else {"shuffle"}
-    if settings["loss"] == MIXED:
-        idle |= settings.keys() - {*_OF_MIXED, "shuffle"}
     if settings["backbone"] == "lenet":  # has one stem, and no batch normalisation
         idle |= {"small_stem", "batch_norm"}
     return {name: value for name, value in settings.items() if name not in idle}

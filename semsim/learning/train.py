@@ -3,7 +3,7 @@
 import copy
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from semsim.base.errors import SettingsError, TrainingFailedError, WeightsError
-from semsim.base.metric_spec import BLOCK, CONTROLS, START
+from semsim.base.metric_spec import CALIBRATED, CONTROLS, START
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.atomic import whole, write_bytes
 from semsim.base.storage.records import check_format, guarded
 from semsim.base.storage.versions import software_versions
 from semsim.device import keep_freed_memory, pick_device
 from semsim.learning.batches import channel_statistics, load_table
+from semsim.learning.calibration import calibrate
 from semsim.learning.diagnostics import (
     EpochRecord,
     best_epoch,
@@ -31,9 +32,7 @@ from semsim.learning.diagnostics import (
 )
 from semsim.learning.epoch import SHUFFLE, SPLIT, EpochMaterial, run_epoch, stream
 from semsim.learning.initial import identify, load_initial, seen_before
-from semsim.learning.mixing import balance, block_alone, block_aucs, judged_shares, run_mixing
 from semsim.learning.settings import (
-    MIXED,
     STATE_FILE,
     Order,
     TrainSettings,
@@ -51,15 +50,14 @@ from semsim.learning.triplets import (
     split,
     take_stock,
 )
-from semsim.metrics.network import NAMES, ModelSettings, SemSimModel, load_semsim, save_semsim
-from semsim.metrics.provenance import MOVED, N_PAIRS, WEIGHT_OF, Provenance
+from semsim.metrics.network import ModelSettings, SemSimModel, load_semsim, save_semsim
+from semsim.metrics.provenance import MOVED, Provenance
 from semsim.weights import content_key, sha256_of
 
 # In the job's folder: the network before it saw a vote, the finished one until it is where it
 # belongs, and the hash of that.
 FORMAT = "semsim-training/1"  # of `STATE_FILE`
 START_FILE = "start.safetensors"
-_MOVE = 0.01  # share of the largest weight by which others must differ from it to count as moved
 _CHANGED = (
     "Pictures changed while the training ran: it learned from the earlier ones and is judged by "
     "the later ones. Train again."
@@ -140,10 +138,7 @@ def train(
     best = None if resume is None else resume.best
     stopped = _stopped(records, settings)
     while len(records) < settings.epochs and not stopped:
-        if settings.loss == MIXED:
-            record = run_mixing(model, material, settings)
-        else:
-            record = run_epoch(model, optimizer, material, settings, report, len(records))
+        record = run_epoch(model, optimizer, material, settings, report, len(records))
         records = (*records, record)
         if settings.patience > 0 and best_epoch(records) == record.epoch:
             best = copy.deepcopy(model.state_dict())
@@ -174,7 +169,6 @@ def model_settings(settings: TrainSettings) -> ModelSettings:
         small_stem=settings.small_stem,
         input_size=settings.input_size,
         normalize=settings.normalize,
-        mixed=settings.loss == MIXED,
     )
 
 
@@ -214,9 +208,6 @@ def _fresh_model(
         model = SemSimModel(model_settings(settings), mean=mean, std=std)
     if resume is None:
         load_initial(model, settings.weights)
-        if settings.loss == MIXED:
-            pairs, _ = judged_shares(material.index, material.training, settings.ordering)
-            balance(model, material.table, pairs)
     else:
         model.load_state_dict(dict(resume.model))
     return model
@@ -294,7 +285,8 @@ def _state(
 def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> dict[str, Any]:
     """Carry out `order`, going on from what an earlier run left in `folder`.
 
-    The network before it saw a vote is kept beside the checkpoint, as its control `START`.
+    Beside the checkpoint are kept its controls: the network before it saw a vote, and the baseline
+    that is calibrated to the same votes.
 
     Args:
         labels: See `take_stock`.
@@ -326,13 +318,10 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
     if fingerprint(labels, settings) != learned_from:
         outcome = replace(outcome, warnings=(*outcome.warnings, _CHANGED))
     training = replace(_training(order, labels, outcome), start=_keep_start(order, start))
-    before = load_semsim(start)
-    measured = _moves(outcome.model, before)
-    if before.settings.mixed:
-        fitted, _ = judged_shares(ImageIndex(outcome.training), outcome.training, settings.ordering)
-        measured |= {N_PAIRS: float(len(fitted))}
-        if not settings.shuffle:  # what stands beside a SemSim has nothing beside itself
-            _keep_block(order, before, training, block_aucs(before, outcome.training))
+    both = zip(outcome.model.parameters(), load_semsim(start).parameters(), strict=True)
+    measured = {MOVED: float(any(not torch.equal(*pair) for pair in both))}
+    if not settings.shuffle:  # what stands beside a SemSim has nothing beside itself
+        measured |= _keep_calibrated(order, training, outcome.training)
     training = replace(training, results={**training.results, **measured})
     _hand_over(outcome.model, training, order, folder)
     return {
@@ -443,29 +432,15 @@ def _keep_start(order: Order, start: Path) -> str:
     return sha256_of(kept)
 
 
-def _keep_block(
-    order: Order, start: SemSimModel, training: Provenance, aucs: Mapping[str, float]
-) -> None:
-    """Put the block that tells the training pictures apart best beside a mixed SemSim, alone."""
-    if aucs:
-        best = max(aucs, key=aucs.__getitem__)
-        alone = replace(training, control=BLOCK, results={f"{WEIGHT_OF}{best}": 1.0})
-        save_semsim(block_alone(start, best), control_path(order.checkpoint, BLOCK), alone)
-
-
-def _moves(model: SemSimModel, start: SemSimModel) -> dict[str, float]:
-    """Return whether the votes changed what `model` tells apart, as 1 or 0 under `MOVED`.
-
-    Of a mixed one also what each block counts, where 1 is what it counted before any vote; all
-    alike, they order images as before.
-    """
-    if not model.settings.mixed:
-        both = zip(model.parameters(), start.parameters(), strict=True)
-        return {MOVED: float(any(not torch.equal(*pair) for pair in both))}
-    counts = model.weights / start.weights
-    moved = counts.max() - counts.min() >= _MOVE * counts.max()
-    named = zip(NAMES, counts.tolist(), strict=True)
-    return {MOVED: float(moved), **{f"{WEIGHT_OF}{name}": count for name, count in named}}
+def _keep_calibrated(
+    order: Order, training: Provenance, originals: Sequence[JudgedOriginal]
+) -> dict[str, float]:
+    """Put the calibrated baseline of the same votes beside the SemSim; return its weights."""
+    settings = order.settings
+    model, weights = calibrate(originals, settings.ordering, settings.input_size)
+    facts = replace(training, control=CALIBRATED, results=weights)
+    save_semsim(model, control_path(order.checkpoint, CALIBRATED), facts)
+    return weights
 
 
 def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Provenance:

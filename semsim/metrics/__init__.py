@@ -76,6 +76,7 @@ BACKBONES: Registry[Callable[[bool], tuple[nn.Module, int]]] = Registry(
     "backbone",
     {
         "resnet50": "semsim.metrics.backbones:resnet50",
+        "resnet34": "semsim.metrics.backbones:resnet34",
         "resnet18": "semsim.metrics.backbones:resnet18",
         "resnet8": "semsim.metrics.backbones:resnet8",
         "lenet": "semsim.metrics.backbones:lenet",

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from semsim.base.errors import SettingsError, UnknownNameError
+from semsim.base.metric_spec import CALIBRATED
 from semsim.base.registry import unknown
 from semsim.metrics import BACKBONES
+from semsim.metrics.calibrated import PixelBlocks
 
 if TYPE_CHECKING:
     from torchvision.models import ResNet
@@ -25,6 +27,13 @@ def resnet50(small_stem: bool) -> tuple[nn.Module, int]:
     from torchvision.models import resnet50  # slow to import, often not needed
 
     return _headless(resnet50(weights=None), small_stem), 2048
+
+
+def resnet34(small_stem: bool) -> tuple[nn.Module, int]:
+    """ResNet-34 (He et al. 2016) up to its pooled layer, and its 512 features."""
+    from torchvision.models import resnet34  # slow to import, often not needed
+
+    return _headless(resnet34(weights=None), small_stem), 512
 
 
 def resnet18(small_stem: bool) -> tuple[nn.Module, int]:
@@ -88,6 +97,8 @@ def make_backbone(name: str, small_stem: bool, input_size: int) -> tuple[nn.Modu
     """
     from torchvision.models import ResNet  # slow to import, often not needed
 
+    if name == CALIBRATED:  # weighted pixels stand where others have a network
+        return PixelBlocks(), _width(PixelBlocks(), name, input_size)
     if name in BACKBONES:
         body, width = BACKBONES[name](small_stem)
         if not isinstance(body, ResNet):  # which takes any size

@@ -18,11 +18,6 @@ from semsim.metrics.provenance import FORMAT, Provenance, read_config
 from semsim.weights import write_tensors
 
 _BATCH = 256  # images at once
-# Blocks that a mixed SemSim compares besides its network's features: pixels, two ways.
-NAMES = ("pixels", "coarse pixels", "structure", "coarse structure", "network")
-_COARSE = 4  # pixels a side that become one
-_WINDOW = 7  # pixels a side, of the mean and spread that structure is relative to
-_FLAT = 0.03  # spread below which a window counts as flat, as in SSIM (Wang et al. 2004, C2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +28,6 @@ class ModelSettings:
     small_stem: bool = True
     input_size: int = 32
     normalize: bool = False
-    mixed: bool = False
 
 
 class SemSimModel(nn.Module):
@@ -46,7 +40,6 @@ class SemSimModel(nn.Module):
 
     mean: Tensor
     std: Tensor
-    weights: Tensor  # (B,), of the blocks of a mixed one
 
     def __init__(
         self, settings: ModelSettings, *, mean: Sequence[float], std: Sequence[float]
@@ -58,61 +51,12 @@ class SemSimModel(nn.Module):
         )
         self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1))
         self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
-        if settings.mixed:
-            self.register_buffer("weights", torch.ones(len(NAMES)))
-            nothing = torch.zeros(1, 3, settings.input_size, settings.input_size)
-            self.width += sum(block.shape[1] for block in pixel_blocks(nothing))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Features (N, d) of images (N, 3, H, W) in [0, 1]; unit length where settings say so.
-
-        Of a mixed one, the weighted blocks of `NAMES`, the network's features last.
-        """
-        if self.settings.mixed:
-            return mixed(self.blocks(images), self.weights)
+        """Features (N, d) of images (N, 3, H, W) in [0, 1]; unit length where settings say so."""
         images = resize(images, (self.settings.input_size,) * 2)
         features: Tensor = self.body((images - self.mean) / self.std)
         return F.normalize(features, dim=1) if self.settings.normalize else features
-
-    def blocks(self, images: Tensor) -> list[Tensor]:
-        """Return a mixed network's blocks of images (N, 3, H, W): one (N, d) a name in `NAMES`."""
-        images = resize(images, (self.settings.input_size,) * 2)
-        features = F.normalize(self.body((images - self.mean) / self.std), dim=1)
-        return [*pixel_blocks(images), features]
-
-
-def pixel_blocks(images: Tensor) -> list[Tensor]:
-    """Of images (N, C, S, S) in [0, 1] all blocks of `NAMES` but the last, (N, d) each.
-
-    The squared distance of two images is, in "pixels", their mean squared error; in "coarse
-    pixels" that of means of 4×4; in "structure" that of pixels less the mean of the window around
-    them in units of its standard deviation, which is what SSIM's structure term correlates; in
-    "coarse structure" that of an image of half the side.
-    """
-    half = F.avg_pool2d(images, 2) if images.shape[-1] >= 2 * _WINDOW else images
-    side = min(_COARSE, images.shape[-1])
-    parts = (images, F.avg_pool2d(images, side), _structure(images), _structure(half))
-    return [part.flatten(1) / part[0].numel() ** 0.5 for part in parts]
-
-
-def mixed(blocks: list[Tensor], weights: Tensor) -> Tensor:
-    """Features (N, d) whose squared distance is the sum of the blocks', weighted by (B,) ≥ 0."""
-    parts = zip(blocks, weights.sqrt(), strict=True)
-    return torch.cat([block * root for block, root in parts], dim=1)
-
-
-def _structure(images: Tensor) -> Tensor:
-    window = min(_WINDOW, images.shape[-1])
-
-    def smooth(values: Tensor) -> Tensor:
-        sides = (window // 2, (window - 1) // 2)
-        padded = F.pad(values, (*sides, *sides), mode="replicate")
-        return F.avg_pool2d(padded, window, stride=1)
-
-    mean = smooth(images)
-    spread = (smooth(images**2) - mean**2).clamp_min(0)
-    found: Tensor = (images - mean) / (spread + _FLAT**2).sqrt()
-    return found
 
 
 def resize(images: Tensor, size: tuple[int, int]) -> Tensor:

@@ -13,8 +13,9 @@ from semsim.base.storage.records import guarded
 from semsim.weights import read_facts
 
 FORMAT = "semsim-network/1"
-# Of the `results` of a mixed SemSim: what a block counts, where 1 is before any vote, and on how
-# many pairs of an original and a reconstruction that was fitted. MOVED: of any, see `learn`.
+# Of the calibrated baseline in `results`: what a block counts, where 1 is that of blocks that all
+# count alike, and to how many pairs of an original and a reconstruction that was fitted. MOVED:
+# whether votes changed the weights of the SemSim, as 1 or 0.
 WEIGHT_OF, N_PAIRS, MOVED = "weight of ", "n_pairs", "moved"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsim.base.errors import WeightsError
-from semsim.base.metric_spec import CONTROLS, MetricSpec, control_in, semsims
+from semsim.base.metric_spec import CALIBRATED, CONTROLS, MetricSpec, control_in, semsims
 from semsim.metrics.base import Judge, Pairs, Resources, Scores
 from semsim.metrics.inception import remembered
 from semsim.metrics.recogniser import check_name
@@ -31,9 +31,12 @@ class SemSimDistance:
     def spec(self) -> MetricSpec:
         control = control_in(self.checkpoint)
         named = self.checkpoint.removesuffix(f".{control}")
+        title = f"SemSim ({named}{', ' + CONTROLS[control] if control else ''})"
+        if control == CALIBRATED:
+            title = f"{CONTROLS[control].capitalize()} ({named})"
         return MetricSpec(
             name=f"semsim:{self.checkpoint}",
-            title=f"SemSim ({named}{', ' + CONTROLS[control] if control else ''})",
+            title=title,
             higher_means_more_leakage=False,
             per_image=True,
         )

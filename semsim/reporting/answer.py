@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from semsim.base.metric_spec import checkpoint_of, is_control
+from semsim.base.metric_spec import checkpoint_of, is_start
 from semsim.base.stats.agreement import holm
 from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.pairwise_accuracy import LEVEL
@@ -70,7 +70,7 @@ def _who_voted(analysis: Analysis) -> list[str]:
 def _behind(analysis: Analysis) -> list[str]:
     """The metrics with a mark that would be candidates without it; their titles say the mark."""
     rows = analysis.agreement.dropna(subset=["rho"])
-    titles = rows["title"][rows["mark"].ne("") & ~rows["metric"].map(is_control).astype(bool)]
+    titles = rows["title"][rows["mark"].ne("") & ~rows["metric"].map(is_start).astype(bool)]
     return [f"Not in the lead: {_some(titles)}."] if len(titles) else []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.base.metric_spec import controlled, is_control
+from semsim.base.metric_spec import controlled, is_start
 from semsim.base.stats.agreement import best_first
 from semsim.base.stats.evidence import model_key
 from semsim.base.words import counted
@@ -112,7 +112,7 @@ def _forest_row(
 ) -> dict[str, Any]:
     mark = Mark(value=row["rho"], low=row["rho_bw_low"], high=row["rho_bw_high"])
     return {
-        **{"name": row["metric"], "title": row["title"], "control": is_control(row["metric"])},
+        **{"name": row["metric"], "title": row["title"], "control": is_start(row["metric"])},
         "drawn": line([mark], axis, band),
         **{"rho": number(row["rho"], 2), "tau": number(row["tau"], 2)},
         "ends": words_of_ends(row["rho_bw_low"], row["rho_bw_high"]),

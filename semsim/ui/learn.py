@@ -11,6 +11,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.jobs.orders import to_record
 from semsim.base.pages_library import QUIETLY, UNSEEN, gr
+from semsim.device import pick_device
 from semsim.lab.curves import Chart, Curve, svg
 from semsim.lab.markup import alert_html, joined, pieces, rooted
 from semsim.learning import PRESETS, TrainSettings, baselines
@@ -25,19 +26,18 @@ from semsim.learning.ablations import (
 )
 from semsim.learning.ablations_run import (
     KIND,
-    OF_MIXED,
-    OF_NETWORKS,
+    SHUFFLES,
     JudgedOrder,
     TrainingJob,
     name_of,
 )
-from semsim.learning.advice import preset_for
 from semsim.learning.baselines import CHOICES, auc_words
 from semsim.learning.default_checkpoint import doubt, promote, promoted
 from semsim.learning.diagnostics import course_in
 from semsim.learning.evaluation import judged_of, scale_notes, scope_of
 from semsim.learning.initial import starts
-from semsim.learning.settings import IMAGENET, SCRATCH, Order, acting
+from semsim.learning.pace import USUAL, pace_words, preset_settings
+from semsim.learning.settings import IMAGENET, SCRATCH, Order
 from semsim.learning.splits import KINDS, HoldOut, choices, count, hold_out_text, parse_hold_out
 from semsim.learning.triplets import is_simulated, take_stock
 from semsim.metrics import BACKBONES
@@ -71,7 +71,7 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> j
                 label="What is varied",
                 elem_id="study-what",
             )
-            preset = gr.Radio(list(PRESETS), value="small", label="Preset", elem_id="study-preset")
+            preset = gr.Radio(list(PRESETS), value=USUAL, label="Preset", elem_id="study-preset")
         with gr.Row():
             values = gr.Dropdown(
                 usual_values("budget"),
@@ -208,12 +208,6 @@ def form_values(settings: TrainSettings) -> list[Any]:
     return [getattr(settings, field) for field in FORM]
 
 
-def shown(loss: str) -> list[Any]:
-    """Updates of the fields, in the order of `FORM`: those that act under `loss` are to be seen."""
-    acts = acting({**TrainSettings().result_settings(), "loss": loss})
-    return [gr.update(visible=name in acts) for name in FORM]
-
-
 def settings_of(preset: str, values: Sequence[Any], checkpoints: Path) -> TrainSettings:
     """The preset with the values of the form, in the order of `FORM`, in their place.
 
@@ -273,7 +267,6 @@ def _component(name: str) -> Any:
     return gr.Number(precision=0 if name in _WHOLE else None, minimum=least, **said)
 
 
-_PRESET = "small"
 _NEW, _LIST, _ONE = "new", "list", "one"  # tabs
 _START = "Start training"
 _INTRO = (
@@ -340,7 +333,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
 
     def take_preset(name: str, studies: Sequence[str], held: str, part: float) -> list[Any]:
         said = describe_split(context, studies, held, part, name)
-        return [said, *form_values(PRESETS[name])]
+        return [said, *form_values(_settings(context, studies, held, part, name) or PRESETS[name])]
 
     def take_studies(chosen: Sequence[str], part: float) -> list[Any]:
         # Of other studies originals are held out until something else is chosen.
@@ -356,7 +349,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         hear, [study, hold_out, share, preset], [study, stock, split, trainings], **UNSEEN
     )
     # Where the weights are chosen comes once more on load, with the files there are.
-    fields, loss = [*form.values()], form["loss"]
+    fields = [*form.values()]
     advised = [preset, *(one for name, one in form.items() if name != "weights")]
     described = [stock, name, hold_out, split, begin, *advised]
     study.input(take_studies, [study, share], described, **QUIETLY)
@@ -368,7 +361,6 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     choose.click(promote_chosen, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     sure.click(promote_surely, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     preset.input(take_preset, [preset, *asked], [split, *fields], **QUIETLY)
-    loss.change(shown, loss, fields, **UNSEEN)
     ran.chosen.change(forget, None, [chosen_one, sure], **UNSEEN)
     ran.begin_with(
         begin,
@@ -412,12 +404,12 @@ def describe(
         name = suggest_name(context, studies)
     except SemsimError as error:
         return [alert_html(error), "", nothing, "", off]
-    first, preset = hold_out_text(asked), _suited(context, studies, asked)
+    first = hold_out_text(asked)
     return [
         html,
         name,
         gr.Dropdown(choices=[_ORIGINALS, *offered], value=first),
-        describe_split(context, studies, first, asked.fraction, preset or _PRESET),
+        describe_split(context, studies, first, asked.fraction, USUAL),
         gr.Button(_START, interactive=True) if inventory.usable else off,
     ]
 
@@ -432,19 +424,24 @@ def _training_on(context: ScienceContext, studies: Sequence[str]) -> str | None:
 def advise(
     context: ScienceContext, studies: Sequence[str], asked: HoldOut | None = None
 ) -> list[Any]:
-    """The preset that follows from what a hold-out leaves, and its form less weights."""
-    names = [one for one in FORM if one != "weights"]
-    preset = _suited(context, studies, asked or HoldOut())
-    if preset is None:
+    """The preset that a training takes left to itself, and its form less weights."""
+    names, asked = [one for one in FORM if one != "weights"], asked or HoldOut()
+    settings = _settings(context, studies, hold_out_text(asked), asked.fraction, USUAL)
+    if settings is None:
         return [gr.skip() for _ in ("preset", *names)]
-    return [preset, *(getattr(PRESETS[preset], one) for one in names)]
+    return [USUAL, *(getattr(settings, one) for one in names)]
 
 
-def _suited(context: ScienceContext, studies: Sequence[str], asked: HoldOut) -> str | None:
+def _settings(
+    context: ScienceContext, studies: Sequence[str], held: str | None, share: float, preset: str
+) -> TrainSettings | None:
+    """The settings of a preset for what a hold-out leaves to learn from; None for nothing."""
     try:
-        return preset_for(count(labels_of(context, studies), asked))
+        asked = parse_hold_out(held or "original", share)
+        n = len(count(labels_of(context, studies), asked).training.usable)
     except SemsimError:  # said already where the studies are described
         return None
+    return preset_settings(preset, n, pick_device(str(context.device)).type)
 
 
 def describe_split(
@@ -456,14 +453,18 @@ def describe_split(
     try:
         asked = parse_hold_out(held or "original", share)
         counts = count(labels_of(context, studies), asked)
-        return learn_view.split_html(counts, asked, preset, _last(context, studies, asked, preset))
+        last = _last(context, studies, asked, preset)
+        pace = pace_words(len(counts.training.usable), pick_device(str(context.device)).type)
+        return learn_view.split_html(counts, asked, pace, last)
     except SemsimError as error:
         return alert_html(error)
 
 
 def _last(context: ScienceContext, studies: Sequence[str], held: HoldOut, preset: str) -> str:
     """Return what the last training on these studies, with this preset and test, took here."""
-    settings = {n: v for n, v in to_record(PRESETS[preset]).items() if n != "device"}
+    found = _settings(context, studies, hold_out_text(held), held.fraction, preset)
+    settings = to_record(found or PRESETS[preset])
+    del settings["device"]
     order = {"study": study_names(context, studies), "settings": settings}
     asked = {"asked": {"order": order, "hold_out": to_record(held)}}
     called = "training on these studies, with this preset and test,"
@@ -475,8 +476,9 @@ def promote_training(
 ) -> tuple[str, bool]:
     """Make the SemSim of a finished training that of the workspace; return the outcome as HTML.
 
-    One that lost to MSE, PSNR, SSIM, its own start or its best block is promoted only if `sure`.
-    Else the HTML names what it lost to, and True is returned: the user has to be asked once more.
+    One that lost to MSE, PSNR, SSIM, its own start or the calibrated baseline is promoted only if
+    `sure`. Else the HTML names what it lost to, and True is returned: the user has to be asked once
+    more.
     """
     job = jobpanel.find(context.data / "jobs", job_id)
     try:
@@ -605,25 +607,27 @@ def _learned_how() -> tuple[Any, ...]:
     name = gr.Textbox(label="Name of the new SemSim", max_length=80, elem_id="learn-name")
     preset = gr.Radio(
         list(PRESETS),
-        value=_PRESET,
+        value=USUAL,
         label="Preset",
-        info="mixed: weighs pixels against a network that stays as it is, seconds; for few "
-        "originals. pooled: trains the network, minutes; from fifty originals. small: the same "
-        "with the triplet loss. paper: as published, ResNet-50, hours and a GPU. code: as the "
-        "authors' code, ResNet-18, the same loss.",
+        info="triplet: the paper's loss, on the largest ResNet that this machine trains in ten "
+        "minutes. pooled: ResNet-18, which also makes distances of different originals comparable. "
+        "paper: as published, ResNet-50. code: as the authors' code, ResNet-18, the same loss.",
         elem_id="learn-preset",
     )
     controls = gr.Radio(
-        [("Its own start and shuffled votes", CHOICES[0]), ("Its own start", CHOICES[1])],
+        [
+            ("Its start, the calibrated baseline and shuffled votes", CHOICES[0]),
+            ("Its start and the calibrated baseline", CHOICES[1]),
+        ],
         value=CHOICES[0],
         label="Compared with",
-        info="The network before it saw a vote costs nothing. The same training on shuffled votes "
-        f"is done {OF_MIXED} times with mixed, {OF_NETWORKS} times with a network. After half an "
-        "hour no further one begins.",
+        info="The network before it saw a vote costs nothing; the baseline, which weighs pixels by "
+        f"the same votes, seconds. The training on shuffled votes is done {SHUFFLES} times. After "
+        "half an hour no further one begins.",
         elem_id="learn-controls",
     )
-    lab.words("start", "shuffled votes")
-    form = build(PRESETS[_PRESET])
+    lab.words("start", "calibrated baseline", "shuffled votes")
+    form = build(PRESETS[USUAL])
     begin = gr.Button(_START, variant="primary", elem_id="learn-start")
     trouble = gr.HTML(elem_id="learn-trouble")
     return name, preset, controls, form, begin, trouble

@@ -13,7 +13,6 @@ from semsim.base.jobs.folders import JobState
 from semsim.base.metric_spec import START
 from semsim.lab.curves import Chart, Curve
 from semsim.lab.markup import pieces, rooted
-from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
 from semsim.learning.baselines import SHUFFLED, verdict_of
 from semsim.learning.card import (
@@ -76,15 +75,15 @@ def stock_html(inventory: Inventory, simulated: bool) -> str:
     return HTML.stock(inventory, rows, simulated)
 
 
-def split_html(counts: SplitCounts, hold_out: HoldOut, preset: str, last: str = "") -> str:
+def split_html(counts: SplitCounts, hold_out: HoldOut, pace: str = "", last: str = "") -> str:
     """Return what is left to learn from and what it will be judged by, and what both lack.
 
     Args:
-        preset: The one chosen, of whose training is said what to expect.
+        pace: What trainings take here, as sentences.
         last: What the last training like it took here, as a sentence.
     """
-    expected = expectation(counts, preset, PRESETS[preset].loss)
-    return HTML.split(counts, hold_out.words, expected, last)
+    said = [part for part in (expectation(counts), pace, last) if part]
+    return HTML.split(counts, hold_out.words, said)
 
 
 def judged_html(judged: Mapping[str, Any], title: str) -> str:
@@ -108,7 +107,7 @@ def result_html(
     if "validation_accuracy" in results:  # else only the test has any
         kept, chose = round(results["n_held_out"]), result["settings"]["patience"] > 0
         parts.append(HTML.validation(results["validation_accuracy"], kept, chose))
-    if said := weights_words(results):  # of a mixed SemSim: how much each block counts
+    if said := weights_words(results):
         parts.append(HTML.weights(said))
     unseen = judged_html(result["held_out"], f"Held out: {result['split']['words']}")
     parts.append(HTML.held_out(unseen, judged_html(result["in_sample"], "In sample")))
@@ -138,7 +137,7 @@ def trainings_html(rows: Sequence[TrainingRow]) -> str:
 
 
 def charts(course: Mapping[str, Sequence[Mapping[str, float]]]) -> list[Chart]:
-    """The course of a training as far as it has one: a mixed SemSim is fitted at once."""
+    """The course of a training as far as it has one."""
     ends = course["ends"]
     found = (loss_chart(course["batches"]), distance_chart(ends), auc_chart(ends))
     return [one for one in found if one.has_course]

@@ -23,7 +23,8 @@ from semsim.ui import ScienceContext, StudyChoice
 from semsim.ui.compare_data import ComparisonView, opened
 
 SETS = sorted((ROOT / "data/demo/sets").iterdir())[:4]
-METRICS = ["mse", "psnr", "ssim", "semsim:demo", "semsim:demo.start", "semsim:demo.block"]
+OWN = ["semsim:demo", "semsim:demo.start", "semsim:demo.calibrated"]
+METRICS = ["mse", "psnr", "ssim", *OWN]
 FEW = AnalysisSettings(bootstraps=20, permutations=99)
 WORDS = ("--bootstraps", 20, "--permutations", 99)
 

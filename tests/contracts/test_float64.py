@@ -12,7 +12,6 @@ from torch import nn
 
 from semsim.device import in_float64
 from semsim.learning.diagnostics import distances
-from semsim.learning.mixing import block_distances
 from semsim.metrics.base import Pairs, as_array
 from semsim.metrics.perceptual import lpips_distance
 from semsim.systems.federated.pbpfl import ClientUpload, MaskKey, Pbpfl, recover
@@ -56,18 +55,6 @@ def test_a_training_is_watched_on_any_gpu():
     seen, known = distances(*map(on_gpu, here)), distances(*here)
     assert seen.violated(0.5) == known.violated(0.5)
     assert seen.accuracy() == known.accuracy() == 1.0
-
-
-def test_blocks_are_compared_on_any_gpu():
-    class Blocks(nn.Module):
-        mean = torch.zeros(1)
-
-        def blocks(self, images):
-            return [on_gpu(images.mean((2, 3))), on_gpu(images.flatten(1))]
-
-    table = (drawn(3, 3, 4, 4) * 255).byte()
-    found = block_distances(Blocks(), table, np.array([[0, 1], [1, 2]]))
-    assert (found.shape, found.dtype) == ((2, 2), np.float64)
 
 
 def test_a_masked_gradient_is_recovered_on_any_gpu():

@@ -16,13 +16,14 @@ from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.exports import read_study
 from annotation.study.labelling import join, next_items, vote
-from semsim.learning import PRESETS
+from semsim.learning import TrainSettings
 from semsim.learning.ablations_run import JudgedOrder, Workplace, read_materials, train_and_judge
 from semsim.learning.evaluation import auc_of, semsim_row
 from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut, count
 
 HALF = HoldOut(fraction=0.5)
+SMALL = TrainSettings(backbone="lenet", lr=0.01, epochs=1, batch_size=8, device="cpu")
 SEEN, UNSEEN = "resnet/none", "convnet/none"  # models by whether people recognise what they leak
 
 
@@ -66,7 +67,7 @@ def judged(material, folder):
     place = Workplace(
         checkpoints=folder / "checkpoints", scores=folder / "scores", device="cpu", metrics=("mse",)
     )
-    order = Order(name="mine", checkpoints=place.checkpoints, settings=PRESETS["mixed"])
+    order = Order(name="mine", checkpoints=place.checkpoints, settings=SMALL)
     return train_and_judge(JudgedOrder(order=order, hold_out=HALF), material, place, folder / "job")
 
 

@@ -209,9 +209,7 @@ def train(chromium: Browser, studio: Studio) -> None:
     # The first picture was recognised on every model, the last one on none.
     expect(page.locator("#learn-stock")).to_contain_text(f"{IMAGES - 2} of {IMAGES} originals")
     page.locator("#learn-name input, #learn-name textarea").fill("e2e")
-    # So few originals bring the preset mixed, which trains no network.
-    expect(page.locator("#learn-preset input[value=mixed]")).to_be_checked()
-    page.locator("#learn-preset input[value=small]").check()
+    expect(page.locator("#learn-preset input[value=triplet]")).to_be_checked()
     page.get_by_text("Settings", exact=True).click()
     choose(page, "#learn-backbone", "lenet")
     page.locator("#learn-epochs input").fill("2")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.base.metric_spec import MetricSpec, beside_votes, is_control
+from semsim.base.metric_spec import MetricSpec, beside_votes, is_start
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.stats.agreement import (
     agreement_table,
@@ -81,9 +81,9 @@ class Analysis:
 
     @property
     def candidates(self) -> pd.DataFrame:
-        """The rows of the agreement of metrics that may lead: no controls, and without a mark."""
+        """The rows of the agreement of metrics that may lead: no start of a SemSim, no mark."""
         names, marked = self.agreement["metric"], self.agreement["mark"].ne("")
-        return self.agreement[~marked & ~names.map(is_control).astype(bool)]
+        return self.agreement[~marked & ~names.map(is_start).astype(bool)]
 
     def of_candidates(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a table, with the column metric, that are of `candidates`."""

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from semsim.base.metric_spec import MetricSpec, is_control
+from semsim.base.metric_spec import MetricSpec, is_start
 from semsim.base.stats.agreement import best_first, holm
 from semsim.base.stats.evidence import Evidence
 from semsim.base.stats.grouping import Layout, model_means
@@ -400,7 +400,7 @@ def ordering_tables(
             row |= dict.fromkeys(_WITHIN, np.nan) if said.of_models else {}
         rows.append(row)
     order = pd.DataFrame(rows).reindex(columns=list(ORDER_COLUMNS))
-    leading = order["mark"].eq("") & ~order["metric"].map(is_control).astype(bool)
+    leading = order["mark"].eq("") & ~order["metric"].map(is_start).astype(bool)
     order["band"] = 0
     pairs = list(itertools.combinations(specs, 2))
     means = np.nan_to_num(people).sum(axis=1)

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from semsim import SemSim, SemSimLoss
 from semsim.base.errors import DataError, SettingsError, WeightsError
+from semsim.base.metric_spec import CALIBRATED
 from semsim.metrics.network import ModelSettings, load_semsim, semsim_distance
 
 DEMO = ROOT / "checkpoints" / "demo.safetensors"
@@ -137,10 +138,10 @@ def test_without_a_card_the_readme_says_that_nothing_is_known(tmp_path):
     assert SemSim.from_pretrained(tmp_path / "out").card is None
 
 
-@pytest.mark.parametrize("mixed", [False, True])
-def test_an_exported_one_computes_the_same_for_any_number_of_images(tmp_path, mixed):
+@pytest.mark.parametrize("backbone", ["lenet", CALIBRATED])
+def test_an_exported_one_computes_the_same_for_any_number_of_images(tmp_path, backbone):
     torch.manual_seed(0)
-    exported_is_the_same(SemSim(ModelSettings(backbone="lenet", mixed=mixed)), tmp_path)
+    exported_is_the_same(SemSim(ModelSettings(backbone=backbone)), tmp_path)
 
 
 def test_a_trained_one_is_exported(demo, tmp_path):

@@ -25,7 +25,7 @@ from semsim.metrics.scoring import match_folders
 SETS = sorted((ROOT / "data" / "demo" / "sets").iterdir())[:2]
 FOLDERS = (SETS[0] / "originals", SETS[0] / "reconstructions")
 NAMES = ["mse", "psnr", "ssim", "psnr-registered", "ssim-registered"]
-DEMO = ["semsim:demo", "semsim:demo.start", "semsim:demo.block"]
+DEMO = ["semsim:demo", "semsim:demo.start", "semsim:demo.calibrated"]
 
 
 SPEC = MetricSpec(name="own", title="Own", higher_means_more_leakage=False, per_image=True)

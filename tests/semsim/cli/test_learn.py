@@ -20,7 +20,7 @@ from semsim.learning.default_checkpoint import PROMOTED_FILE, promoted
 from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import read_training
 
-QUICK = "small:backbone=lenet,epochs=1,batch_size=8,triplets_per_original=2"
+QUICK = "triplet:backbone=lenet,epochs=1,batch_size=8,triplets_per_original=2"
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,6 @@ def tables(tmp_path_factory):
 @pytest.fixture
 def files(tables, tmp_path, monkeypatch):
     """Options of most commands; two shuffles stand beside each training."""
-    monkeypatch.setattr("semsim.learning.ablations_run.OF_NETWORKS", 2)
     return [
         *("--labels", str(tables / "labels.parquet"), "--votes", str(tables / "votes.parquet")),
         *("--checkpoints", str(tmp_path / "checkpoints"), "--data-dir", str(tmp_path / "data")),
@@ -49,6 +48,7 @@ def run(*arguments):
 
 def test_a_run_prints_held_out_numbers_and_leaves_a_card(files, tmp_path):
     asked = [*files, "--name", "mine", "--hold-out", "architecture=net1", "--licence", "CC0"]
+    asked += ["--shuffles", "2"]
     outcome = run("run", *asked, "--json")
     assert outcome.exit_code == 0, outcome.output
     rows = json.loads(outcome.stdout)  # what else is said is on standard error
@@ -57,8 +57,8 @@ def test_a_run_prints_held_out_numbers_and_leaves_a_card(files, tmp_path):
     assert "the architecture net1, which it has not seen" in outcome.output
     assert "In sample (no measure of its worth)" in outcome.output
     assert "simulated votes" in outcome.output
-    assert "the preset small trains one all the same" in outcome.output
-    assert "the preset mixed weighs" not in outcome.output
+    assert "are less than the paper's smallest study had" in " ".join(outcome.output.split())
+    assert "Calibrated baseline (mine)" in outcome.output
     checkpoints = tmp_path / "checkpoints"
     assert read_card(checkpoints / "mine.safetensors")["licence"] == "CC0"
     assert promoted(checkpoints) is None
@@ -209,13 +209,13 @@ def test_a_semsim_starts_from_a_classifier_whose_averages_stay(files, tmp_path):
 
 
 def test_settings_are_a_preset_with_some_replaced(tmp_path, monkeypatch):
-    found = read_settings("small:epochs=3,backbone=lenet,normalize=true")
+    found = read_settings("triplet:epochs=3,backbone=lenet,normalize=true")
     assert (found.epochs, found.backbone, found.normalize) == (3, "lenet", True)
-    assert found.lr == PRESETS["small"].lr
+    assert found.lr == PRESETS["triplet"].lr
     assert read_settings("paper") == PRESETS["paper"]
     monkeypatch.chdir(tmp_path)  # a job may be resumed from another folder
-    assert read_settings("small:weights=a.pth").weights == str(tmp_path / "a.pth")
-    assert read_settings("small:weights=imagenet").weights == "imagenet"
+    assert read_settings("triplet:weights=a.pth").weights == str(tmp_path / "a.pth")
+    assert read_settings("triplet:weights=imagenet").weights == "imagenet"
 
 
 @pytest.mark.parametrize(
@@ -229,9 +229,9 @@ def test_settings_are_a_preset_with_some_replaced(tmp_path, monkeypatch):
         ),
         (["run", "--labels", "nowhere.parquet", "--name", "a"], "2 tables of labels and 1 of"),
         (["run", "--name", "a/b"], "cannot name a checkpoint"),
-        (["run", "--preset", "small:epochs=0", "--name", "a"], "epochs must be at least 1"),
+        (["run", "--preset", "triplet:epochs=0", "--name", "a"], "epochs must be at least 1"),
         (["run", "--preset", "huge", "--name", "a"], "No training preset is called 'huge'"),
-        (["run", "--preset", "small:colour=1", "--name", "a"], "no setting 'colour'"),
+        (["run", "--preset", "triplet:colour=1", "--name", "a"], "no setting 'colour'"),
         (["run", "--metrics", "nothing", "--name", "a"], "nothing"),
         (["pretrain", "--out", "a.safetensors", "--dataset", "nothing"], "nothing"),
         (["pretrain", "--out", "a.safetensors", "--settings", "colour=1"], "no setting 'colour'"),
@@ -253,7 +253,7 @@ def test_mistakes_are_told_in_one_line(files, tmp_path, arguments, message):
 
 
 def test_a_network_there_is_not_is_told_by_the_training_itself(files):
-    outcome = run("run", *files, "--name", "a", "--preset", "small:backbone=vgg")
+    outcome = run("run", *files, "--name", "a", "--preset", "triplet:backbone=vgg")
     assert outcome.exit_code == 2
     assert "No backbone is called 'vgg'" in outcome.output
     assert "Traceback" not in outcome.output

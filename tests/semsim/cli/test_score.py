@@ -251,7 +251,7 @@ def test_a_semsim_brings_the_controls_that_lie_beside_it(tmp_path):
         "psnr",
         "semsim:demo@attacked",
         "semsim:demo.start@attacked",
-        "semsim:demo.block@attacked",
+        "semsim:demo.calibrated@attacked",
     ]
     assert _names("semsim:demo.start", resources) == ["semsim:demo.start"]
     alone = Resources(checkpoints=tmp_path)

@@ -10,11 +10,10 @@ import torch
 
 from semsim.base.cli.terminal import TerminalBar
 from semsim.base.errors import SettingsError, StopRequestedError
-from semsim.base.metric_spec import BLOCK, START
+from semsim.base.metric_spec import CALIBRATED, START
 from semsim.base.progress import Progress, silent
 from semsim.base.stats.intervals import too_few
 from semsim.base.stats.roc import POOLED, WITHIN
-from semsim.learning import PRESETS
 from semsim.learning.ablations_run import (
     JudgedOrder,
     Workplace,
@@ -38,7 +37,7 @@ from semsim.learning.initial import starts
 from semsim.learning.settings import Order, control_path
 from semsim.learning.splits import HoldOut
 from semsim.learning.train import train
-from semsim.metrics.network import NAMES, load_semsim
+from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import read_training
 
 
@@ -94,9 +93,8 @@ def row(metric, difference, low=None, high=None, control="", other_auc=0.5):
 
 
 def judged(*rows, **absent):
-    told = {"moved": True, "blocks": None, "shuffled": None, "scale_differs": []}
-    whole = {"sample": "held-out", "loss": "pooled", "against": list(rows), "absent": absent}
-    return {**whole, **told}
+    told = {"moved": True, "shuffled": None, "scale_differs": []}
+    return {"sample": "held-out", "against": list(rows), "absent": absent, **told}
 
 
 def shuffles(*aucs, failed=0):
@@ -109,11 +107,15 @@ def test_every_evaluation_has_the_start_and_the_shuffled_votes(done):
     outcome, told = done.outcome, done.told
     for sample, more in (("held_out", [SHUFFLED]), ("in_sample", [])):
         names = [one["metric"] for one in outcome[sample]["metrics"]]
-        assert names == ["semsim:mine", "semsim:mine.start", *more, "mse", "ssim", "human"]
+        own = ["semsim:mine", "semsim:mine.start", "semsim:mine.calibrated"]
+        assert names == [*own, *more, "mse", "ssim", "human"]
         assert outcome[sample]["absent"] == {}
     card = read_card(done.checkpoint)
     text = card_markdown(card)
     assert "| SemSim (mine, before any vote) |" in text
+    assert "| Calibrated baseline (mine) |" in text
+    pairs = outcome["in_sample"]["n_decided"]
+    assert f"- The calibrated baseline beside it: 4 weights, fitted to {pairs} pairs" in text
     assert "| 5 shuffles of the votes: mean [lowest, highest] |" in text
     for sentence in verdict_of(card["held_out"]).sentences:
         assert f"- {sentence}" in text
@@ -136,7 +138,7 @@ def test_every_shuffle_is_another_and_all_are_kept_in_the_card(done):
     assert (pooled["low"], pooled["high"]) == (min(each), max(each))
     assert pooled["auc"] == pytest.approx(sum(each) / 5)
     found = {path.name for path in done.checkpoint.parent.glob("*.safetensors")}
-    assert found == {"mine.safetensors", "mine.start.safetensors"}
+    assert found == {"mine.safetensors", "mine.start.safetensors", "mine.calibrated.safetensors"}
 
 
 def test_the_start_is_the_network_before_it_saw_a_vote(done, material, quick):
@@ -182,9 +184,13 @@ def test_what_belongs_to_another_checkpoint_is_no_control(done, tmp_path):
     shutil.copytree(done.checkpoint.parent, tmp_path / "checkpoints")
     checkpoint = tmp_path / "checkpoints" / done.checkpoint.name
     found, absent = controls_of(checkpoint)
-    assert (set(found), absent) == ({START}, {})
-    control_path(checkpoint, START).write_bytes(checkpoint.read_bytes())
-    assert controls_of(checkpoint) == ({}, {START: "its start was not kept"})
+    assert (set(found), absent) == ({START, CALIBRATED}, {})
+    for control in found:
+        control_path(checkpoint, control).write_bytes(checkpoint.read_bytes())
+    assert controls_of(checkpoint) == (
+        {},
+        {START: "its start was not kept", CALIBRATED: "it was not kept"},
+    )
 
 
 def test_controls_are_no_semsim_of_their_own(done):
@@ -192,8 +198,8 @@ def test_controls_are_no_semsim_of_their_own(done):
     assert list(starts(place)) == ["mine.safetensors"]
     with pytest.raises(SettingsError, match="name of a control"):
         promote(place, "mine.start")
-    with pytest.raises(SettingsError, match=r"leave out \.block"):
-        _ = replace(done.asked.order, name="other.block").checkpoint
+    with pytest.raises(SettingsError, match=r"leave out \.calibrated"):
+        _ = replace(done.asked.order, name="other.calibrated").checkpoint
 
 
 def test_shuffled_votes_keep_what_the_sampler_counts(labels, quick):
@@ -206,38 +212,6 @@ def test_shuffled_votes_keep_what_the_sampler_counts(labels, quick):
         assert len(one.recognisable) == len(other.recognisable)
         assert set(one.images) == set(other.images)
     assert len({plain.training, shuffled.training, another.training}) == 3
-
-
-def test_a_mixed_one_stands_beside_the_block_that_was_best_where_it_learned(
-    asked, material, place, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("semsim.learning.ablations_run.OF_MIXED", 2)
-    settings = replace(PRESETS["mixed"], device="cpu")
-    mixed = replace(asked, order=replace(asked.order, settings=settings))
-    outcome = train_and_judge(mixed, material, place, tmp_path / "job")
-    kept = control_path(mixed.order.checkpoint, BLOCK)
-    (counts,) = [name for name, one in zip(NAMES, load_semsim(kept).weights, strict=True) if one]
-    seen, unseen = (outcome[side]["blocks"] for side in ("in_sample", "held_out"))
-    assert seen["chosen"] == unseen["chosen"] == counts
-    assert seen["auc"][counts] == max(seen["auc"].values())
-    assert set(unseen["auc"]) == set(NAMES)
-    row = next(
-        one for one in outcome["held_out"]["metrics"] if one["metric"] == "semsim:mine.block"
-    )
-    assert row["auc"]["pooled"]["auc"] == pytest.approx(unseen["auc"][counts])
-    assert outcome["held_out"]["shuffled"]["n"] == 2
-    text = card_markdown(read_card(mixed.order.checkpoint))
-    assert "best of its blocks alone" in text
-    assert f"That block is {counts}, chosen where it learned" in text
-    settings = text.partition("## Settings\n")[2].partition("\n## ")[0]
-    assert {line.split(":")[0] for line in settings.splitlines() if line} == {
-        *("- backbone", "- weights", "- input_size", "- loss", "- ordering"),
-        *("- validation_fraction", "- seed"),
-    }
-    pairs = outcome["in_sample"]["n_decided"]
-    assert f"- Fitted 5 weights on {pairs} pairs of an original and a reconstruction" in text
-    assert "an untrained LeNet of seed 0" in text
-    assert "triplets" not in text.partition("## Verdict")[0]
 
 
 def test_there_is_no_other_choice_of_controls():
@@ -294,6 +268,7 @@ def test_a_semsim_that_beats_all_is_called_that():
                 row("psnr", 0.11, 0.02, 0.19, other_auc=0.7),
             ),
             row("semsim:a.start", 0.2, 0.1, 0.3, START),
+            row("semsim:a.calibrated", 0.2, 0.1, 0.3, CALIBRATED),
         )
         | {"shuffled": distribution(shuffles(*[0.4] * 20), 0.7)}
     )
@@ -302,6 +277,8 @@ def test_a_semsim_that_beats_all_is_called_that():
         "held-out originals.",
         "It beats its own start (the same network before it saw a vote) by 0.20 in AUC "
         "[0.10, 0.30].",
+        "It beats the calibrated baseline (pixels and structure, weighed by the same votes) by "
+        "0.20 in AUC [0.10, 0.30].",
         "It beats the same training on shuffled votes: none of 20 reaches its AUC (20 shuffles, "
         "p = 0.048; mean 0.40, 0.40 to 0.40).",
     )
@@ -309,7 +286,7 @@ def test_a_semsim_that_beats_all_is_called_that():
 
 
 def test_where_a_scale_differs_by_original_auc_is_within_originals():
-    rows = (row("ssim", 0.12, 0.01, 0.2), row("semsim:a.block", 0.1, -0.1, 0.3, BLOCK))
+    rows = (row("ssim", 0.12, 0.01, 0.2), row("semsim:a.calibrated", 0.1, -0.1, 0.3, CALIBRATED))
     found = distribution(
         [{"rho": None, "tau": None, "auc": {POOLED: 0.9, WITHIN: one}} for one in (0.6, 0.8)],
         0.7,
@@ -319,12 +296,11 @@ def test_where_a_scale_differs_by_original_auc_is_within_originals():
     told = judged(*({**one, "scope": WITHIN} for one in rows)) | {
         "scale_differs": ["MSE"],
         "shuffled": found,
-        "blocks": {"chosen": "pixels", "auc": {"pixels": 0.6, "structure": 0.7}},
     }
-    classic, _, block, best, shuffled = verdict_of(told).sentences
+    classic, _, baseline, shuffled = verdict_of(told).sentences
     assert "by 0.12 in AUC within originals [0.01, 0.20]" in classic
-    assert "by 0.10 in AUC within originals" in block
-    assert "its AUC within originals is 0.60" in best
+    assert "does not beat the calibrated baseline (pixels and structure, weighed by" in baseline
+    assert "by 0.10 in AUC within originals" in baseline
     assert "1 of 2 reaches its AUC within originals" in shuffled
 
 
@@ -335,12 +311,10 @@ def test_one_that_does_not_beat_its_start_is_called_that():
             shuffled="not run, since it takes much longer",
         )
     )
-    classic, start, shuffled = found.sentences
+    classic, start, baseline, shuffled = found.sentences
     words = "Behind SSIM by 0.16 in AUC [−0.02, 0.30] on 8 held-out originals, which chance"
     assert classic.startswith(words)
-    assert classic.endswith("more votes, or the preset mixed.")
-    of_mixed = judged(row("ssim", -0.16, -0.3, 0.02)) | {"loss": "mixed"}
-    assert verdict_of(of_mixed).sentences[0].endswith("or from 50 originals on the preset pooled.")
+    assert baseline.startswith("Not compared with the calibrated baseline")
     assert start.startswith("It does not beat its own start")
     assert "ahead of it by 0.02 in AUC [−0.10, 0.10], which chance could do" in start
     assert "not run, since it takes much longer" in shuffled
@@ -387,25 +361,11 @@ def test_what_moved_no_weight_has_learned_nothing():
     assert verdict_of(ahead | {"moved": False}).lost == ("SEMSIM:A.START",)
 
 
-def test_a_fit_that_moves_no_weight_says_so_on_its_card(
-    asked, material, place, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("semsim.learning.mixing.fit", lambda *given: 0.5)
-    mixed = replace(asked.order, settings=replace(PRESETS["mixed"], device="cpu"))
-    order = replace(asked, order=mixed, controls=START)
-    outcome = train_and_judge(order, material, place, tmp_path / "job")
-    assert [value for name, value in outcome["results"].items() if "weight of" in name] == [1.0] * 5
-    text = card_markdown(read_card(mixed.checkpoint))
-    said = text.partition("## Verdict\n")[2].partition("\n## ")[0].split("\n- ")
-    assert len(said) == 1
-    assert said[0].startswith("- It learned nothing")
-
-
 def test_no_shuffle_begins_after_half_an_hour(asked, material, tmp_path, monkeypatch):
     """At least one is done, however long it takes."""
     monkeypatch.setattr("semsim.learning.ablations_run.LONG", 0)
     found = {"rho": 0.1, "tau": 0.1, "auc": {"pooled": {"auc": 0.5}}}
-    rows = train_shuffles(asked.order, material.labels, lambda path: found, tmp_path, silent)
+    rows = train_shuffles(asked.order, material.labels, lambda path: found, tmp_path, silent, 5)
     assert [row["auc"] for row in rows] == [{"pooled": 0.5}]
 
 

@@ -69,7 +69,7 @@ def a_card(licence="CC0-1.0", simulated=True):
         **{"n_images": 1, "n_originals": 2, "n_models": 3, "metrics": [row]},
         **{"left_out": {"lpips": "no weights"}, "notes": ["few models"]},
         **{"sample": "held-out", "loss": "pooled", "against": [], "absent": {}},
-        **{"moved": True, "blocks": None, "shuffled": None, "scale_differs": []},
+        **{"moved": True, "shuffled": None, "scale_differs": []},
     }
     return {
         **{"format": "semsim-card/1", "name": "mine", "created": "today", "simulated": simulated},

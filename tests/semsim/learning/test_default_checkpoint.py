@@ -81,8 +81,8 @@ def test_a_card_says_what_it_lost_to(checkpoints, aucs, said):
         for name, auc in aucs.items()
     )
     against = difference_rows(table, {"semsim:mine.start": START})
-    judged = {"sample": "held-out", "against": against, "absent": {}, "loss": "mixed"}
-    judged |= {"moved": True, "blocks": None, "shuffled": None, "scale_differs": []}
+    judged = {"sample": "held-out", "against": against, "absent": {}}
+    judged |= {"moved": True, "shuffled": None, "scale_differs": []}
     card = {"format": FORMAT, "held_out": judged}
     (checkpoints / "mine.card.json").write_text(json.dumps(card))
     assert doubt(checkpoints, "mine").endswith(said)

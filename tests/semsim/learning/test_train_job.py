@@ -10,7 +10,6 @@ from PIL import Image
 from semsim.base.errors import SettingsError, StopRequestedError, WeightsError
 from semsim.base.metric_spec import START
 from semsim.base.progress import silent
-from semsim.learning import PRESETS
 from semsim.learning.settings import STATE_FILE, Order, control_path
 from semsim.learning.train import learn
 from semsim.metrics.learned import learned_by
@@ -64,9 +63,8 @@ def test_the_outcome_and_the_checkpoint_tell_the_same_story(order, labels, tmp_p
     assert load_semsim(order.checkpoint).settings.backbone == "lenet"
 
 
-def test_a_mixed_semsim_tells_what_counts(order, labels, tmp_path):
-    mixed = replace(order, settings=replace(PRESETS["mixed"], device="cpu"))
-    results = learn(mixed, labels, tmp_path, silent)["results"]
+def test_it_tells_what_counts_in_the_baseline_beside_it(order, labels, tmp_path):
+    results = learn(order, labels, tmp_path, silent)["results"]
     weights = {name: results[name] for name in results if name.startswith(WEIGHT_OF)}
     assert [name.removeprefix(WEIGHT_OF) for name in weights] == list(NAMES)
     assert min(weights.values()) >= 0

@@ -10,14 +10,13 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from semsim.base.errors import DataError, SettingsError, UnknownNameError, WeightsError
+from semsim.base.metric_spec import CALIBRATED
 from semsim.metrics import Pairs, Resources
+from semsim.metrics.calibrated import NAMES, PixelBlocks, pixel_blocks
 from semsim.metrics.network import (
-    NAMES,
     ModelSettings,
     SemSimModel,
     load_semsim,
-    mixed,
-    pixel_blocks,
     resize,
     save_semsim,
     semsim_distance,
@@ -266,24 +265,21 @@ def test_structure_does_not_see_another_brightness_or_contrast():
 @pytest.mark.parametrize("side", [1, 5, 8, 13, 32])
 def test_any_size_of_image_has_every_block(side):
     blocks = pixel_blocks(images(3, side))
-    assert len(blocks) == len(NAMES) - 1
+    assert len(blocks) == len(NAMES)
     assert all(block.isfinite().all() and len(block) == 3 for block in blocks)
 
 
 def test_the_squared_distance_is_the_weighted_sum_of_the_blocks():
-    a, b = pixel_blocks(images(3)), pixel_blocks(images(3, seed=1))
-    weights = torch.tensor([0.5, 0.0, 2.0, 1.0])
-    each = torch.stack([(x - y).square().sum(1) for x, y in zip(a, b, strict=True)])
-    together = (mixed(a, weights) - mixed(b, weights)).square().sum(1)
-    torch.testing.assert_close(together, weights @ each)
+    a, b, body = images(3), images(3, seed=1), PixelBlocks()
+    body.weights.copy_(torch.tensor([0.5, 0.0, 2.0, 1.0]))
+    together = (body(a) - body(b)).square().sum(1)
+    torch.testing.assert_close(together, body.weights @ torch.stack(gaps(a, b)))
 
 
-def test_a_mixed_checkpoint_scores_as_the_model_that_was_saved(tmp_path):
-    torch.manual_seed(0)
-    model = SemSimModel(
-        ModelSettings(backbone="lenet", mixed=True), mean=[0.5] * 3, std=[0.3] * 3
-    ).eval()
-    model.weights.copy_(torch.tensor([1.0, 0.0, 0.5, 0.25, 3.0]))
+def test_a_calibrated_baseline_scores_as_the_one_that_was_saved(tmp_path):
+    settings = ModelSettings(backbone=CALIBRATED)
+    model = SemSimModel(settings, mean=[0.0] * 3, std=[1.0] * 3).eval()
+    model.body.weights.copy_(torch.tensor([1.0, 0.0, 0.5, 0.25]))
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": ""}
     training = Provenance(**facts, versions={}, settings={}, pixels={"symbols/000": [""]})
     save_semsim(model, tmp_path / "m.safetensors", training)

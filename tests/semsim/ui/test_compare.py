@@ -17,7 +17,7 @@ from made_weights import make_semsim
 from scipy import stats
 
 from semsim.base.jobs import folders as jobs
-from semsim.base.metric_spec import BLOCK, START, is_control
+from semsim.base.metric_spec import CALIBRATED, START, is_start
 from semsim.learning.default_checkpoint import BUILT_IN
 from semsim.people.get_job import PeopleOrder
 from semsim.reporting.glossary import glossary
@@ -537,7 +537,7 @@ def test_a_broken_table_of_scores_is_named_and_takes_the_page_from_nobody(small_
 def test_controls_stand_below_their_semsim():
     names = [f"semsim:a.{START}", "mse", "semsim:b@clean", "semsim:a", f"semsim:b.{BLOCK}@clean"]
     rows = [
-        {"name": name, "control": is_control(name)} for name in [*names, f"semsim:gone.{START}"]
+        {"name": name, "control": is_start(name)} for name in [*names, f"semsim:gone.{START}"]
     ]
     found = {row["name"]: [one["name"] for one in below] for row, below in _families(rows)}
     assert found == {

@@ -217,7 +217,7 @@ def test_a_semsim_says_whom_it_learned_from(made_context, simulated, original, r
     ("control", "than", "title"),
     [
         ("start", "its own start", "SemSim (mine, before any vote)"),
-        ("block", "the best of its blocks alone", "SemSim (mine, its best single block)"),
+        ("calibrated", "the calibrated baseline", "Calibrated baseline (mine)"),
     ],
 )
 def test_a_semsim_stands_beside_its_controls(made_context, control, than, title):
@@ -225,8 +225,7 @@ def test_a_semsim_stands_beside_its_controls(made_context, control, than, title)
     torch.manual_seed(0)
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": False, "created": ""}
-    settings = {"loss": "mixed"} if control == "block" else {}
-    bare = Provenance(**facts, versions={}, settings=settings, pixels={"symbols/other": [""]})
+    bare = Provenance(**facts, versions={}, settings={}, pixels={"symbols/other": [""]})
     mine = context.checkpoints / "mine.safetensors"
     kept = control_path(mine, control)
     save_semsim(model, kept, replace(bare, control=control))
@@ -236,9 +235,9 @@ def test_a_semsim_stands_beside_its_controls(made_context, control, than, title)
         found = opened(made_context(n_images=2, scored=("mse", "semsim:mine", *scored)), VIEW)
         return found, [note for note in found.analysis.notes if than in note]
 
-    # A block alone is not asked for where it has no scores.
+    # The baseline is not asked for where it has no scores.
     unscored = [note.endswith("it has no scores here yet.") for note in told()[1]]
-    assert unscored == {"start": [True], "block": []}[control]
+    assert unscored == {"start": [True], "calibrated": []}[control]
     found, (said,) = told(f"semsim:mine.{control}")
     assert found.spec(f"semsim:mine.{control}").title == title
     assert said.startswith(f"SemSim (mine): It does not beat {than}")

@@ -19,7 +19,7 @@ from semsim.base.jobs.folders import JobState, owner_now
 from semsim.base.progress import Progress
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import write_record
-from semsim.learning import PRESETS, advice
+from semsim.learning import PRESETS, pace
 from semsim.learning.ablations_run import (
     JudgedOrder,
     Material,
@@ -30,6 +30,7 @@ from semsim.learning.card import FORMAT, card_paths, read_card
 from semsim.learning.default_checkpoint import promoted
 from semsim.learning.diagnostics import Course
 from semsim.learning.initial import START as START_FORMAT
+from semsim.learning.pace import USUAL
 from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
@@ -92,9 +93,8 @@ def test_the_page_offers_the_studies_and_what_each_is_good_for(page):
     shown = dict(zip([output.elem_id for output in outputs], values, strict=True))
     assert "No SemSim has been trained" in shown["learn-trainings"]
     assert [value for _, value in shown["learn-weights"].choices] == ["scratch", "imagenet"]
-    assert shown["learn-preset"] == "mixed"
-    assert (shown["learn-loss"], shown["learn-epochs"]) == ("mixed", 1)
-    assert "With 4 originals and" in split
+    assert (shown["learn-preset"], shown["learn-loss"]) == (USUAL, "triplet")
+    assert "4 originals with" in split
 
 
 def test_the_page_opens_on_the_study_that_has_votes(context):
@@ -130,49 +130,40 @@ def test_the_page_opens_on_the_newest_training_if_there_is_one(page, context, ta
     assert outputs[0].elem_id == "learn-tabs"
 
 
-def test_the_preset_follows_from_the_study(context, tables):
-    many = [tables["s1"].assign(dataset=f"textures {n}") for n in range(20)]
-    both = replace(context, labels={"s1": tables["s1"], "s2": pd.concat(many)}.__getitem__)
+def test_the_usual_preset_takes_the_largest_resnet_within_ten_minutes(
+    page, context, tables, monkeypatch
+):
+    """As it opens and where the preset is chosen; `test_pace.py` has the rest."""
     names = [one for one in learn.FORM if one != "weights"]
-    for study, preset in (("s1", "mixed"), ("s2", "mixed")):
-        found = learn.advise(both, [study])
-        assert found[0] == preset  # 90 originals, but 360 triplets
-        assert dict(zip(names, found[1:], strict=True))["epochs"] == PRESETS[preset].epochs
-    nothing = learn.advise(both, [])
+    chosen = page[1]["take_preset"]
+    for pictures, network in ((1e-3, "resnet50"), (0.08, "resnet18")):
+        monkeypatch.setattr(pace, "seconds_a_picture", lambda found=pictures: found)
+        found = learn.advise(context, ["s1"])
+        told = dict(zip(names, found[1:], strict=True))["backbone"]
+        assert (found[0], told) == (USUAL, network)
+        values = chosen.fn(USUAL, ["s1"], "original", 0.25)
+        assert len(values) == len(chosen.outputs)
+        assert "4 originals with" in values[0]
+        assert f"with {network}, the largest ResNet within ten minutes" in values[0]
+        assert values[1] == network
+    assert chosen.fn("paper", ["s1"], "original", 0.25)[1] == "resnet50"
+    assert chosen.fn(USUAL, [], "original", 0.25)[1:] == learn.form_values(PRESETS[USUAL])
+    nothing = learn.advise(context, [])
     assert nothing == [gr.skip()] * (1 + len(names))
     assert learn.advise(replace(context, studies=list), ["s9"]) == nothing
 
 
-def test_what_to_expect_is_said_of_the_preset_and_of_what_is_held_out(page, context, tables):
-    _, handlers, _ = page
-    chosen = handlers["take_preset"]
-    values = chosen.fn("small", ["s1"], "original", 0.25)
-    assert len(values) == len(chosen.outputs)
-    assert "With 4 originals and" in values[0]
-    assert "the preset small trains one all the same" in values[0]
-    split = handlers["take_studies"].fn(["s1"], 0.5)[3]
-    assert "With 3 originals and" in split
-    assert "so the preset mixed weighs" in split
-
-
 def test_what_the_last_training_like_it_took_is_said(context, monkeypatch):
     monkeypatch.setattr(jobs, "start", lambda job: None)
-    settings = learn.settings_of("mixed", learn.form_values(PRESETS["mixed"]), context.checkpoints)
+    settings = learn.settings_of("code", learn.form_values(PRESETS["code"]), context.checkpoints)
     asked = HoldOut(fraction=0.25)
     job = learn.begin_training(context, ["s1"], "mine", settings, asked, "start")
     jobs.run_as_job(job.folder, lambda report: {})
     monkeypatch.setattr(jobs, "seconds_taken", lambda job: 90.0)
     said = "The last training on these studies, with this preset and test, took 1 min 30 s on this"
-    assert said in learn.describe_split(context, ["s1"], "original", 0.25, "mixed")
-    for held, preset in ((0.5, "mixed"), (0.25, "pooled")):
+    assert said in learn.describe_split(context, ["s1"], "original", 0.25, "code")
+    for held, preset in ((0.5, "code"), (0.25, "pooled")):
         assert said not in learn.describe_split(context, ["s1"], "original", held, preset)
-
-
-def test_the_preset_follows_from_what_the_hold_out_leaves(context, tables, monkeypatch):
-    monkeypatch.setattr(advice, "FEW_ORIGINALS", 4)
-    monkeypatch.setattr(advice, "FEW_TRIPLETS", 1)
-    assert learn.advise(context, ["s1"])[0] == "pooled"
-    assert learn.advise(context, ["s1"], HoldOut(fraction=0.5))[0] == "mixed"
 
 
 def test_a_running_training_is_watched_without_reading_all_that_it_reported(context, tables):
@@ -260,8 +251,10 @@ def test_a_training_that_cannot_be_says_why_and_leaves_no_job(context, study, na
 
 def test_a_mistake_is_told_and_changes_nothing_else_on_the_page(page):
     _, handlers, _ = page
-    values = learn.form_values(PRESETS["small"])
-    told, *others = handlers["start"].fn(["s1"], "original", 0.25, "<b>", "small", "start", *values)
+    values = learn.form_values(PRESETS["triplet"])
+    told, *others = handlers["start"].fn(
+        ["s1"], "original", 0.25, "<b>", "triplet", "start", *values
+    )
     assert 'role="alert"' in told
     assert "&lt;b&gt;&#39; cannot name a checkpoint" in told
     assert others == [gr.skip()] * (len(handlers["start"].outputs) - 1)
@@ -276,18 +269,20 @@ def test_a_study_that_has_gone_is_told(context, tables):
     stock, name, _, split, _ = learn.describe(lost, ["s9"])
     told = learn.alert_html(DataError("There is no study s9."))
     assert (stock, name, split) == (told, "", "")
-    assert learn.describe_split(lost, ["s9"], "original", 0.25, "small") == told
+    assert learn.describe_split(lost, ["s9"], "original", 0.25, "triplet") == told
 
 
 @pytest.mark.parametrize("held", ["architecture=other", "nonsense", "attack="])
 def test_a_hold_out_that_cannot_be_is_told_before_anything_starts(context, held):
-    assert 'role="alert"' in learn.describe_split(context, ["s1"], held, 0.25, "small")
+    assert 'role="alert"' in learn.describe_split(context, ["s1"], held, 0.25, "triplet")
 
 
 def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     _, handlers, [(load, outputs)] = page
     form = learn.form_values(QUICK)
-    values = handlers["start"].fn(["s1"], "architecture=net1", 0.5, " mine ", "small", "all", *form)
+    values = handlers["start"].fn(
+        ["s1"], "architecture=net1", 0.5, " mine ", "triplet", "all", *form
+    )
     assert len(values) == len(handlers["start"].outputs)
     assert values[0] == ""
     (job,) = jobs.list_jobs(context.data / "jobs")

@@ -54,7 +54,7 @@ def started(monkeypatch):
 
 def start(context, what="margin", values=(".5", "1"), seeds=2, studies=("s1",)):
     return learn.start_study(
-        context, studies, "architecture=net1", 0.25, what, "small", values, seeds
+        context, studies, "architecture=net1", 0.25, what, "triplet", values, seeds
     )
 
 
@@ -96,7 +96,7 @@ def test_mistakes_are_told_on_the_page(context, started):
         study, held, share = gr.Textbox(), gr.Textbox(), gr.Number()
         made = learn.section(context, study, held, share)
     (begin,) = [fn for fn in blocks.fns.values() if fn.fn.__name__ == "start"]
-    told, *others = begin.fn(None, "original", 0.25, "margin", "small", [], 1)
+    told, *others = begin.fn(None, "original", 0.25, "margin", "triplet", [], 1)
     assert alert_html(DataError("Choose a study first"))[:20] == told[:20]
     assert others == [gr.skip()] * (len(begin.outputs) - 1)
     assert len(made.load()) == len(made.outputs)

@@ -29,7 +29,7 @@ SCOPES = {"pooled": {"auc": 0.81, "low": 0.7, "high": 0.9}}
 TEST = {
     **{"n_images": 24, "n_originals": 8, "n_models": 3, "left_out": {"lpips": "no <file>; there"}},
     **{"sample": "held-out", "loss": "pooled", "against": [], "absent": {}},
-    **{"moved": True, "blocks": None, "shuffled": None, "scale_differs": []},
+    **{"moved": True, "shuffled": None, "scale_differs": []},
     "metrics": [
         {
             **{"metric": "semsim:mine", "title": "SemSim", "auc": SCOPES},
@@ -274,17 +274,18 @@ def test_a_split_says_what_is_missing():
         unused=72,
         lacking=("12 originals have no <unrecognisable> reconstruction",),
     )
-    html = split_html(counts, HoldOut(kind="architecture", value="<net>"), "small")
+    html = split_html(counts, HoldOut(kind="architecture", value="<net>"), "Takes 7 min.")
     assert "6 triplets of 1 original" in html
     assert "10 recognisable and 14 unrecognisable" in html
     assert "12 originals have no &lt;unrecognisable&gt; reconstruction" in html
     assert "&lt;net&gt;" in html
-    assert "but the preset small trains one all the same" in html
+    assert "<p>Takes 7 min.</p>" in html
+    assert "are less than the paper&#39;s smallest study had" in html
 
 
-def test_a_mixed_one_says_what_counts_and_nothing_of_validation_it_had_none_of():
-    results = {"weight of pixels": 0.5, "weight of network": 1.5, "n_pairs": 31.0}
-    settings = {"loss": "mixed", "backbone": "lenet", "weights": "scratch", "seed": 7}
+def test_a_result_says_how_it_learned_and_what_counts_in_the_baseline():
+    results = {"weight of pixels": 0.5, "weight of structure": 1.5, "n_pairs": 31.0}
+    settings = {"loss": "triplet", "backbone": "lenet", "weights": "scratch", "seed": 7}
     judged = {
         "sample": "held-out",
         "metrics": [],
@@ -294,18 +295,16 @@ def test_a_mixed_one_says_what_counts_and_nothing_of_validation_it_had_none_of()
         **dict.fromkeys(SIZES, 3),
     }
     split = {"words": "originals it has not seen"}
-    mixed = {**RESULT, "results": results, "settings": settings, "epochs": 1, "split": split}
-    html = result_html({**mixed, "held_out": judged, "in_sample": judged}, DEMO)
-    assert "is made of pixels 25% (weight 0.50), network 75% (weight 1.50); before any" in html
-    assert "Fitted 2 weights on 31 pairs" in html
-    assert "an untrained LeNet of seed 7" in html
-    assert "triplet" not in html
-    assert "epoch" not in html
-    assert "Learned from 162 triplets of 19 originals in 40 epochs." in result_html(RESULT, DEMO)
-    assert "before any vote" not in result_html(RESULT, DEMO)
+    made = {**RESULT, "results": results, "settings": settings, "split": split}
+    html = result_html({**made, "held_out": judged, "in_sample": judged}, DEMO)
+    assert "The calibrated baseline beside it: 2 weights, fitted to 31 pairs" in html
+    assert "pixels 25% (weight 0.50), structure 75% (weight 1.50)" in html
+    learned = "An untrained LeNet of seed 7, learned by the triplet loss from 162 triplets"
+    assert learned in html
+    assert "calibrated baseline" not in result_html(RESULT, DEMO)
 
 
-def test_what_is_fitted_at_once_has_no_curve():
+def test_a_single_epoch_has_no_curve():
     alone = [end(1, d_plus=1.0, d_minus=2.0)]
     assert charts({"batches": [], "ends": alone}) == []
     more = [*alone, end(2, d_plus=1.0, d_minus=2.0)]

@@ -1,0 +1,78 @@
+"""An estimate of what a training takes on this machine, and the network of one of ten minutes."""
+
+import time
+from dataclasses import replace
+from functools import lru_cache
+
+from semsim.base.words import words_for_seconds
+from semsim.learning import PRESETS, TrainSettings
+
+USUAL, PAPER = "triplet", "paper"  # presets: what a training takes left to itself, and the paper's
+LIMIT = 600  # seconds of the usual training
+# What a picture costs in a step, by network and stem, in pictures of the first, which is tried
+# here; measured as CPU time of one core.
+_COSTS = {
+    ("resnet8", False): 1.0,
+    ("resnet18", False): 2.3,
+    ("resnet34", False): 4.4,
+    ("resnet50", False): 7.5,
+    ("resnet50", True): 60.0,
+}
+_TRIED = 32  # pictures of the step that is tried
+
+
+def preset_settings(preset: str, n_originals: int, device: str) -> TrainSettings:
+    """The settings of a preset; of `USUAL` with the largest ResNet that `LIMIT` suffices for.
+
+    Where it suffices for none, the smallest. On a GPU, whose pace is not tried, the paper's.
+    """
+    settings = PRESETS[preset]
+    if preset != USUAL:
+        return settings
+    if device != "cpu":
+        return replace(settings, backbone=PRESETS[PAPER].backbone, small_stem=True)
+    sizes = [replace(settings, backbone=name) for name, small in _COSTS if not small]
+    fitting = [one for one in sizes if seconds(one, n_originals) <= LIMIT]
+    return fitting[-1] if fitting else sizes[0]
+
+
+def seconds(settings: TrainSettings, n_originals: int) -> float:
+    """Seconds of a training on this machine's CPU, without its shuffles; of a known network."""
+    triplets = settings.epochs * n_originals * settings.triplets_per_original
+    return 3 * triplets * _COSTS[settings.backbone, settings.small_stem] * seconds_a_picture()
+
+
+def pace_words(n_originals: int, device: str) -> str:
+    """Return what the usual and the paper's training take here, as sentences."""
+    if not n_originals:
+        return ""
+    usual, paper = (preset_settings(name, n_originals, device) for name in (USUAL, PAPER))
+    if device != "cpu":
+        return f"On a GPU the preset {USUAL} trains the paper's network. Its pace is not estimated."
+    each = [seconds(one, n_originals) for one in (usual, paper)]
+    took = [words_for_seconds(one) for one in each]
+    size = "the largest ResNet within ten minutes"
+    if each[0] > LIMIT:
+        size = "which takes longer than ten minutes"
+    return (
+        f"Estimated from a step that was tried here: the preset {USUAL} takes {took[0]} with "
+        f"{usual.backbone}, {size}; the preset {PAPER} takes "
+        f"{took[1]} with {paper.backbone}. Shuffled votes come on top."
+    )
+
+
+@lru_cache
+def seconds_a_picture() -> float:
+    """Measure what a picture takes in a step of the smallest ResNet on this CPU, once a process."""
+    import torch  # pages ask without computing anything else
+
+    from semsim.metrics.network import ModelSettings, SemSimModel
+
+    settings = ModelSettings(backbone="resnet8", small_stem=False)
+    model = SemSimModel(settings, mean=[0.5] * 3, std=[0.5] * 3).train()
+    images, took = torch.rand(_TRIED, 3, 32, 32), []
+    for _ in range(3):  # the first one is slower
+        began = time.perf_counter()
+        model(images).square().mean().backward()
+        took.append(time.perf_counter() - began)
+    return min(took) / _TRIED
