@@ -52,7 +52,7 @@ def train_shuffles(n: int, folder: Path) -> Path:
     asked = card["split"]
     hold_out = HoldOut(kind=asked["hold_out"], fraction=asked["fraction"], seed=asked["seed"])
     rows = divide(typed(labels), hold_out).train
-    settings = TrainSettings(**card["settings"], epochs=card["epochs"])
+    settings = TrainSettings(**card["settings"])
     for number in range(1, n + 1):
         name = f"{SHUFFLE.partition(':')[2]}{number:02d}"
         order = Order(name=name, checkpoints=made, settings=replace(settings, shuffle=number))
