@@ -535,14 +535,14 @@ def test_a_broken_table_of_scores_is_named_and_takes_the_page_from_nobody(small_
 
 
 def test_controls_stand_below_their_semsim():
-    names = [f"semsim:a.{START}", "mse", "semsim:b@clean", "semsim:a", f"semsim:b.{BLOCK}@clean"]
-    rows = [
-        {"name": name, "control": is_start(name)} for name in [*names, f"semsim:gone.{START}"]
-    ]
+    names = [f"semsim:a.{START}", "mse", "semsim:b@clean", "semsim:a", f"semsim:b.{START}@clean"]
+    names = [*names, f"semsim:b.{CALIBRATED}@clean"]
+    rows = [{"name": name, "control": is_start(name)} for name in [*names, f"semsim:gone.{START}"]]
     found = {row["name"]: [one["name"] for one in below] for row, below in _families(rows)}
     assert found == {
         "mse": [],
-        "semsim:b@clean": [f"semsim:b.{BLOCK}@clean"],
+        "semsim:b@clean": [f"semsim:b.{START}@clean"],
+        f"semsim:b.{CALIBRATED}@clean": [],
         "semsim:a": [f"semsim:a.{START}"],
         f"semsim:gone.{START}": [],
     }
