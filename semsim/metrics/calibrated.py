@@ -28,6 +28,7 @@ class PixelBlocks(nn.Module):
         self.register_buffer("weights", torch.ones(len(NAMES)))
 
     def forward(self, images: Tensor) -> Tensor:
+        """Weighted blocks (N, d) of images (N, 3, S, S) in [0, 1]."""
         parts = zip(pixel_blocks(images), self.weights.sqrt(), strict=True)
         return torch.cat([block * root for block, root in parts], dim=1)
 

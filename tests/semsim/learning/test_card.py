@@ -31,7 +31,7 @@ def test_what_is_undefined_is_a_dash_and_not_a_number():
     assert cells == ["SemSim", "–", "0.25", "0.50", "–", "–"]
     assert len(cells) == len(heads(judged))
     _, absent = table_rows({**judged, "absent": {"shuffled": "not run, as it takes long"}})
-    assert absent[:2] == ["SemSim, the same training on shuffled votes", "not run"]
+    assert absent[:2] == ["The same training on shuffled votes", "not run"]
     assert len(absent) == len(heads(judged))
 
 
@@ -81,7 +81,10 @@ def a_card(licence="CC0-1.0", simulated=True):
         },
         "split": {"words": "some", "hold_out": "model", "fraction": 0.25, "seed": 0, "unused": 1},
         **{
-            "settings": {"epochs": 6, "loss": "pooled"},
+            "settings": {
+                **{"epochs": 6, "loss": "pooled", "weights": "scratch"},
+                **{"backbone": "lenet", "seed": 3},
+            },
             "training": {},
             "warnings": [],
             "versions": {"torch": "2"},

@@ -20,7 +20,7 @@ def test_a_training_is_judged_beside_both_controls(tmp_path):
     ]
     assert rows[2:9] == ["SemSim (semsim)", *controls, "MSE", "PSNR", "SSIM"]
     said = text.splitlines()[-2:]
-    assert "its own start" in said[0]
+    assert "its own start" in text
     assert "the same training on shuffled votes" in said[1]
 
 

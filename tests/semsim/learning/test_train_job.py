@@ -13,7 +13,8 @@ from semsim.base.progress import silent
 from semsim.learning.settings import STATE_FILE, Order, control_path
 from semsim.learning.train import learn
 from semsim.metrics.learned import learned_by
-from semsim.metrics.network import NAMES, load_semsim
+from semsim.metrics.calibrated import NAMES
+from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import WEIGHT_OF, read_training
 
 

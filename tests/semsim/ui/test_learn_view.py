@@ -53,7 +53,13 @@ RESULT = {
     "epochs": 40,
     "warnings": [],
     "results": {"validation_accuracy": 0.914, "n_held_out": 5.0},
-    "settings": {"patience": 0, "loss": "pooled"},
+    "settings": {
+        "patience": 0,
+        "loss": "pooled",
+        "weights": "scratch",
+        "backbone": "lenet",
+        "seed": 7,
+    },
     **JUDGED,
 }
 
@@ -137,23 +143,23 @@ def test_a_result_says_how_good_it_is_where_it_is_and_what_next():
     assert "5 originals it never saw" in html
     assert "<strong>91%</strong>" in html
     assert "/there/mine.safetensors" in html
-    assert '<a href="compare?study=s1&amp;semsim=mine">Use it in Compare</a>' in html
+    assert 'href="compare?study=s1&amp;semsim=mine">Use it in Compare</a>' in html
 
 
 def test_originals_that_chose_the_epoch_are_no_test():
-    html = result_html({**RESULT, "settings": {"patience": 10, "loss": "pooled"}}, DEMO)
+    html = result_html({**RESULT, "settings": {**RESULT["settings"], "patience": 10}}, DEMO)
     assert "5 originals by which its last epoch was chosen, so that this is no test, the" in html
     assert "it never saw" not in html
 
 
 def test_a_training_on_several_studies_links_to_each():
     html = result_html(RESULT, {"s1": "The <demo>", "s2": "More"})
-    assert '<a href="compare?study=s1&amp;semsim=mine">The &lt;demo&gt;</a>' in html
-    assert '<a href="compare?study=s2&amp;semsim=mine">More</a>' in html
+    assert 'href="compare?study=s1&amp;semsim=mine">The &lt;demo&gt;</a>' in html
+    assert 'href="compare?study=s2&amp;semsim=mine">More</a>' in html
 
 
 def test_a_training_on_a_study_that_is_gone_still_links_to_compare():
-    assert '<a href="compare?semsim=mine">' in result_html(RESULT, {})
+    assert 'href="compare?semsim=mine">' in result_html(RESULT, {})
 
 
 def test_a_result_without_validation_claims_nothing_of_it():
