@@ -12,8 +12,8 @@ from semsim.base.metric_spec import START
 from semsim.base.progress import silent
 from semsim.learning.settings import STATE_FILE, Order, control_path
 from semsim.learning.train import learn
-from semsim.metrics.learned import learned_by
 from semsim.metrics.calibrated import NAMES
+from semsim.metrics.learned import learned_by
 from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import WEIGHT_OF, read_training
 
