@@ -50,6 +50,7 @@ ATTACKS: Registry[type[Attack]] = Registry(
         "rgap": "semsim.attacks.linear.rgap:RGap",
         "copa": "semsim.attacks.linear.copa:Copa",
         "copa-prior": "semsim.attacks.linear.copa_prior:CopaPrior",
+        "spear": "semsim.attacks.linear.spear:Spear",
     },
 )
 

@@ -19,6 +19,7 @@ _NAMED = {
     "lenet": "semsim.targets.lenet:LeNet",
     "cnn3": "semsim.targets.cnn3:CNN3",
     "cnn4": "semsim.targets.lenet:CNN4",
+    "mlp": "semsim.targets.mlp:MLP",
     "cnn-small": "semsim.targets.convnet:SmallCNN",
     "cnn-pooled": "semsim.targets.convnet:PooledCNN",
     "torchvision": "semsim.targets.pretrained:Torchvision",

@@ -161,7 +161,7 @@ class Simulates(Protocol):
     def updates(self) -> Updates: ...
 
     @property
-    def label(self) -> Label: ...
+    def label(self) -> Label | None: ...
 
     def solve(
         self, seen: UpdateObservation, labels: Sequence[int], rngs: Rngs, report: Report
@@ -191,7 +191,8 @@ def attack_updates(
         own = rngs[len(found) : len(found) + one.pictures]
         known = one.as_one_step() if attack.updates == "one-gradient" else one
         try:
-            found += attack.solve(known, labels_of(known, attack.label), own, told)
+            labels = () if attack.label is None else labels_of(known, attack.label)
+            found += attack.solve(known, labels, own, told)
         except AttackFailedError as failure:
             found += [failure] * one.pictures
     return found

@@ -1,0 +1,348 @@
+"""SPEAR: a whole batch from one gradient, exactly (Dimitrov et al. 2024, arXiv:2403.03945).
+
+Let Z = X Wᵀ + bias be the first layer, X the b pictures and Δ = ∂L/∂Z, (units, b). Its gradient is
+Δ X = U R with U, (units, b), orthonormal and R = S Vᵀ, so that Δ = U Q and X = Q⁻¹ R for some Q,
+(b, b). ReLU makes a column of Δ zero at each unit that its picture leaves off: the column of Q
+spans the kernel of any b − 1 such rows of U. Rows are drawn until all kernels are found.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from semsim.attacks.descent import Found, Rngs
+from semsim.attacks.linear.outcome import BLOW_UP
+from semsim.base.errors import AttackFailedError, SettingsError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import Checked, setting
+from semsim.device import in_float64
+from semsim.types import AttackedModel, GradientObservation, Reconstruction, UpdateObservation
+
+_CHUNK = 4096  # draws at once
+_PAIRS = 8  # ends of a draw that are tried
+_REFINED = 32  # kernels of a round that are looked at, those with most zeros
+_PROBED = 64  # units at which each is tried first
+_LIKE_NOISE = 30.0  # times the noise: what counts as zero
+_AGREES = 0.9  # least λ of a result; a wrong choice has about 0.75
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spear(Checked):
+    """Solve for all pictures of a batch at once; exact where the first layer is linear with ReLU.
+
+    An update of several steps of SGD is a sum of such gradients, and works while the steps leave
+    the first layer's ReLUs as they were.
+
+    Beyond the paper: rows at which few pictures seem to be on are drawn more often, a direction is
+    kept only if both halves of its zeros decide it, and zeros are told by the noise that the
+    singular values behind the b-th show, so that gradients in float32 do.
+
+    Attributes:
+        samples: Draws of rows at most. A batch of b takes about 2ᵇ.
+    """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {},
+        "code": {},
+        "fast": {"samples": 200_000},
+    }
+
+    samples: int = setting(8_000_000, least=1)
+
+    # As `Simulates`: it takes an update for one gradient, and needs no labels.
+    updates: ClassVar = "one-gradient"
+    label: ClassVar = None
+    batch_norm: ClassVar = "eval"
+
+    def __call__(
+        self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent
+    ) -> Reconstruction:
+        """Reconstruct the image behind `seen`.
+
+        Raises:
+            SettingsError: Where the first layer is no linear layer with bias and ReLU.
+            AttackFailedError: Where the gradient is zero, not finite or disturbed.
+        """
+        (found,) = self._pictures(seen.model, seen.gradients, seen.shape, 1, rng, report)
+        return found
+
+    def solve(
+        self, seen: UpdateObservation, labels: Sequence[int], rngs: Rngs, report: Report
+    ) -> list[Found]:
+        """All pictures of a client, in no order; errors as `__call__`, and where draws run out."""
+        gradients, count = seen.mean_gradient(), seen.pictures
+        return [*self._pictures(seen.model, gradients, seen.shape, count, rngs[0], report)]
+
+    def _pictures(
+        self,
+        model: AttackedModel,
+        gradients: Sequence[Tensor],
+        shape: tuple[int, int, int],
+        count: int,
+        rng: torch.Generator,
+        report: Report,
+    ) -> list[Reconstruction]:
+        layer = first_layer(model, shape)
+        places = {id(one): place for place, one in enumerate(model.parameters())}
+        of_weight, of_bias = (
+            in_float64(gradients[places[id(one)]]) for one in (layer.weight, layer.bias)
+        )
+        weight, bias = in_float64(layer.weight.detach()), in_float64(layer.bias.detach())
+        mean, std = in_float64(model.mean), in_float64(model.std)
+        space = _Space.of(of_weight, count)
+        known, agreed = 0, 0.0
+        for found in space.directions(self.samples, rng, report):
+            known = min(len(found), count)
+            mixing = space.scaled(found[:count].T, of_bias) if known == count else None
+            if mixing is None:
+                continue
+            inputs = torch.linalg.solve(mixing, space.rows)  # (b, n)
+            apart = space.disagreement(inputs @ weight.T + bias, mixing)
+            agreed = max(agreed, 1 - float(apart.mean()))
+            if agreed >= _AGREES:
+                report(Progress(self.samples, self.samples, f"{count} of {count} pictures"))
+                dark = ((0.5 - mean) / std).expand(1, *shape).reshape(1, -1)
+                grey = space.disagreement(dark @ weight.T + bias, mixing)
+                return _results(inputs.view(count, *shape) * std + mean, apart, grey)
+        if known < count:
+            raise AttackFailedError(
+                f"{self.samples:,} draws gave {known} of {count} pictures. Take more samples, or a "
+                "smaller batch."
+            )
+        raise AttackFailedError(
+            f"The {count} pictures found agree with the gradient at a share of λ = {agreed:.2f} of "
+            f"the first layer's units; {_AGREES} is asked. A defence may have disturbed it."
+        )
+
+
+def _results(images: Tensor, apart: Tensor, grey: Tensor) -> list[Reconstruction]:
+    return [
+        Reconstruction(
+            image=image.clamp(0, 1).to("cpu", torch.float32),
+            objective=float(own),
+            residual=float(own),
+            grey_residual=float(greys),
+            blown_up=float((image - 0.5).square().mean()) > BLOW_UP,
+        )
+        for image, own, greys in zip(images, apart, grey, strict=True)
+    ]
+
+
+def first_layer(model: AttackedModel, shape: tuple[int, int, int]) -> nn.Linear:
+    """Return the linear layer that a model applies to a whole image, with ReLU behind it.
+
+    Args:
+        shape: (C, H, W) of an image.
+
+    Raises:
+        SettingsError: Where there is none.
+    """
+    ran: list[tuple[nn.Module, Tensor, Tensor]] = []
+    assert isinstance(model, nn.Module)
+    leaves = [one for one in model.modules() if not list(one.children())]
+    hooks = [
+        one.register_forward_hook(lambda layer, given, out: ran.append((layer, given[0], out)))
+        for one in leaves
+    ]
+    probe = torch.rand(2, *shape, generator=torch.Generator().manual_seed(0))
+    probe = probe.to(next(model.parameters()))
+    try:
+        with torch.no_grad():
+            model(probe)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    places = [place for place, one in enumerate(ran) if list(one[0].parameters())]
+    name = type(ran[places[0]][0]).__name__ if places else "nothing with weights"
+    refusal = SettingsError(
+        "SPEAR works on a network whose first layer is a linear layer with bias and with ReLU "
+        f"behind it; the first of this one is {name}. Take invgrad or prior."
+    )
+    if not places or not isinstance(ran[places[0]][0], nn.Linear):
+        raise refusal
+    layer, given, out = ran[places[0]]
+    assert isinstance(layer, nn.Linear)
+    whole = ((probe - model.mean) / model.std).flatten(1)
+    behind = ran[places[0] + 1 :]
+    relu = bool(behind) and (
+        isinstance(behind[0][0], nn.ReLU)
+        or (behind[0][1].shape == out.shape and torch.equal(behind[0][1], out.relu()))
+    )
+    if layer.bias is None or not relu or given.shape != whole.shape:
+        raise refusal
+    if not torch.allclose(given, whole, rtol=1e-4, atol=1e-5):
+        raise refusal
+    return layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Space:
+    """The column space of a gradient, whitened, and how well it is known.
+
+    Attributes:
+        units: U, (units, b), orthonormal.
+        lengths: (units,), of its rows.
+        live: (units,), False where no picture switches a unit on.
+        rows: R, (b, n).
+        zero: Length, relative, up to which a product counts as zero.
+    """
+
+    units: Tensor
+    lengths: Tensor
+    live: Tensor
+    rows: Tensor
+    zero: float
+
+    @classmethod
+    def of(cls, gradient: Tensor, count: int) -> "_Space":
+        """Read the space of `count` pictures off a weight's gradient, (units, n)."""
+        if not torch.isfinite(gradient).all():
+            raise AttackFailedError("A gradient is not finite; there is nothing to solve for.")
+        if min(gradient.shape) < count:
+            raise AttackFailedError(
+                f"A first layer of {gradient.shape[1]} inputs and {gradient.shape[0]} units cannot "
+                f"tell {count} pictures apart; take a smaller batch."
+            )
+        left, values, right = torch.linalg.svd(gradient, full_matrices=False)
+        least = float(values[count - 1])
+        noise = float(values[count]) / least if least and len(values) > count else 0.0
+        zero = max(_LIKE_NOISE * noise, 1e-9)
+        if not least > 1e-9 * float(values[0]) or zero > 0.01:
+            raise AttackFailedError(
+                f"The first layer's gradient is no sum of {count} pictures: its singular value "
+                f"{count + 1} is {noise:.1g} of the one before. A defence or several local steps "
+                "disturb it, or two pictures are alike."
+            )
+        units = left[:, :count]
+        lengths = units.norm(dim=1)
+        live = lengths > lengths.max() * zero
+        rows = values[:count, None] * right[:count]
+        return cls(units=units, lengths=lengths, live=live, rows=rows, zero=zero)
+
+    def directions(self, samples: int, rng: torch.Generator, report: Report) -> Iterator[Tensor]:
+        """Draw rows of U; yield all columns of Q known so far, most zeros first, as they come.
+
+        Yields:
+            (K, b), each of length 1.
+        """
+        count = self.units.shape[1]
+        rows = self.units[self.live] / self.lengths[self.live, None]
+        found = rows.new_ones(1, 1) if count == 1 else rows.new_empty(0, count)
+        if count == 1:
+            yield found
+            return
+        end = samples
+        leverage = self.lengths[self.live].square()
+        weights = torch.exp(-2 * leverage / leverage.mean()).cpu()
+        for done in range(0, samples, _CHUNK):
+            if done > end:
+                return
+            report(Progress(done, samples, f"{min(len(found), count)} of {count} pictures"))
+            left = _kernels(rows, weights, rng, self._coarse, self._needed(rows))
+            before = len(found)
+            left = left[~_like(left, found, 1e-3)][:_REFINED]
+            while len(left := left[~_like(left, found, 1e-3)]):
+                one = self._refined(rows, left[0], rng)
+                left = left[1:][~_like(left[1:], left[:1], 1e-3)]
+                if one is not None and not _like(one[None], found, 1e-6):
+                    found = torch.cat([found, one[None]])
+            if len(found) > before:
+                zeros = ((rows @ found.T).abs() < self.zero).sum(0)
+                found = found[zeros.argsort(descending=True)]
+                if before < count <= len(found):  # as many again may find better ones
+                    end = 2 * done + 20 * _CHUNK
+                yield found
+
+    @property
+    def _coarse(self) -> float:
+        """What counts as zero for a kernel of few rows, which amplifies noise."""
+        return min(max(30 * self.zero, 1e-7), 0.02)
+
+    @staticmethod
+    def _needed(rows: Tensor) -> int:
+        """Zeros of a direction that is kept: those it was drawn by, and a twentieth of units."""
+        return rows.shape[1] - 1 + max(8, len(rows) // 20)
+
+    def _refined(self, rows: Tensor, one: Tensor, rng: torch.Generator) -> Tensor | None:
+        """The kernel of all rows that `one`, (b,), makes zero; None where they leave it open.
+
+        A mixture of two pictures' columns is zero where both are off, too. Those rows have more
+        than one direction in their kernel, but for single rows at which the two cancel.
+        """
+        for limit in (self._coarse, self._coarse, self.zero):
+            zeros = rows[(rows @ one).abs() < limit]
+            if len(zeros) < self._needed(rows):
+                return None
+            one = torch.linalg.svd(zeros, full_matrices=False)[2][-1]
+        order = torch.randperm(len(zeros), generator=rng).to(zeros.device)
+        halves = (torch.linalg.svdvals(zeros[part]) for part in (order[::2], order[1::2]))
+        sure = all(len(one) == rows.shape[1] and one[-2] > 30 * self.zero for one in halves)
+        return one if sure else None
+
+    def scaled(self, directions: Tensor, of_bias: Tensor) -> Tensor | None:
+        """Q, (b, b): directions with the lengths by which ∂L/∂bias is the sum of Δ's columns.
+
+        None where two directions are the same.
+        """
+        lengths, failed = torch.linalg.solve_ex(directions, self.units.T @ of_bias)
+        return None if failed else directions * lengths
+
+    def disagreement(self, outputs: Tensor, mixing: Tensor) -> Tensor:
+        """Share of units, (b,), that pictures switch otherwise than the gradient has them: 1 − λ.
+
+        Args:
+            outputs: The layer's, (b, units), or (1, units) of one picture in place of each.
+            mixing: Q, (b, b).
+        """
+        on = (self.units @ mixing).abs() > self.zero * self.lengths[:, None] * mixing.norm(dim=0)
+        return (on != (outputs > 0).T)[self.live].double().mean(0)
+
+
+def _like(some: Tensor, found: Tensor, apart: float) -> Tensor:
+    """Check which of `some`, (N, b), are one of `found`, (K, b), up to sign: (N,) bool."""
+    return ((some @ found.T).abs() > 1 - apart).any(1)
+
+
+def _kernels(
+    rows: Tensor, weights: Tensor, rng: torch.Generator, zero: float, needed: int
+) -> Tensor:
+    """Kernels of drawn rows that make many others zero.
+
+    A draw eliminates b − 3 rows; what is left of the others are vectors of three, and several pairs
+    of them give a kernel each by their cross product.
+
+    Args:
+        rows: (units, b), of length 1.
+        weights: (units,), chances of a row to be drawn.
+        zero: Product with a row that counts as zero.
+        needed: Zeros of a kernel that is returned.
+
+    Returns:
+        (K, b), of length 1, most zeros first.
+    """
+    count = rows.shape[1]
+    tail = 2 if count > 3 else 0
+    head = count - 1 - tail
+    drawn = torch.multinomial(weights, _CHUNK * head, True, generator=rng).view(_CHUNK, head)
+    taken = rows[drawn.to(rows.device)]
+    solved, failed = torch.linalg.solve_ex(taken[:, :, :head], -taken[:, :, head:])
+    ends = torch.eye(tail + 1).to(solved).expand(_CHUNK, -1, -1)
+    basis = torch.cat([solved, ends], 1)[failed == 0]  # (draws, b, tail + 1)
+    if tail:
+        probed = torch.randperm(len(rows), generator=rng)[:_PROBED].to(rows.device)
+        left = rows[probed] @ basis  # (draws, units, 3)
+        first, second = torch.randint(left.shape[1], (2, _PAIRS), generator=rng)
+        across = torch.linalg.cross(left[:, first], left[:, second])  # (draws, pairs, 3)
+        lengths = (across @ basis.mT).norm(dim=2)
+        zeros = ((left @ across.mT).abs() < zero * lengths[:, None]).sum(1)
+        draw, pair = (zeros > left.shape[1] // 8).nonzero(as_tuple=True)
+        kernel = (basis[draw] @ across[draw, pair][:, :, None])[..., 0]
+    else:
+        kernel = basis[..., 0]
+    kernel = kernel / kernel.norm(dim=1, keepdim=True)
+    kernel = kernel[kernel.isfinite().all(1)]
+    zeros = ((kernel @ rows.T).abs() < zero).sum(1)
+    return kernel[zeros.argsort(descending=True)][: int((zeros >= needed).sum())]
