@@ -1,0 +1,144 @@
+"""How many batches SPEAR gives back exactly, and what that takes, beside a grey picture.
+
+python -m benchmarks.spear [--images FOLDER] [--batches 4 8 12 16 20] [--runs 40] [--trained 10]
+    [--results spear]
+
+Each run draws pictures, labels and weights anew: an MLP of six layers of 400 units that was never
+trained, and one that learned the pictures' classes. A batch counts as exact where every picture has
+60 dB at least. Times are CPU seconds of one thread. FOLDER holds one folder of images a class;
+without it the built-in symbols are attacked.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import torch
+
+from benchmarks.attacks import psnr, rng
+from benchmarks.keeping import Finds, add_option
+from benchmarks.measuring import begin, judge
+from semsim.attacks.descent import attack_updates
+from semsim.attacks.linear.spear import Spear
+from semsim.attacks.observe import BatchGradient, assigned, observe_round
+from semsim.base.stats.intervals import wilson
+from semsim.datasets.folder import Folder
+from semsim.datasets.symbols import Symbols
+from semsim.defences.none import NoDefence
+from semsim.targets.mlp import MLP
+from semsim.targets.model import TargetModel
+from semsim.targets.train import train_target
+from semsim.targets.train_settings import TrainSettings
+from semsim.types import LabelledImages, Reconstruction
+
+EXACT = 60.0  # dB of the worst picture of a batch
+LEAST, SECONDS = {16: 0.95}, {16: 15.0, 20: 120.0}  # targets
+TRAINED_BATCH, TRAINED_LEAST = 8, 0.8
+EPOCHS = 10
+
+
+@dataclass(frozen=True)
+class Try:
+    """One batch. worst, grey: dB of the worst picture and of the best grey one; None: failed."""
+
+    worst: float | None
+    grey: float
+    seconds: float
+
+
+def attempt(model: TargetModel, pictures: LabelledImages, batch: int, seed: int) -> Try:
+    """Attack a batch that `seed` draws."""
+    drawn = torch.randperm(len(pictures), generator=rng(seed))[:batch]
+    images, labels = pictures.images[drawn], pictures.labels[drawn]
+    rngs = [rng(seed * 1000 + place) for place in range(batch)]
+    leak = observe_round(model, images, labels, BatchGradient(batch=batch), NoDefence(), rngs)
+    begun = time.process_time()
+    found = attack_updates(Spear(), [leak.observation], rngs=rngs)
+    seconds = time.process_time() - begun
+    grey = max(psnr(torch.full_like(one, 0.5), one) for one in images)
+    if not all(isinstance(one, Reconstruction) for one in found):
+        return Try(None, grey, seconds)
+    made = torch.stack([one.image for one in found if isinstance(one, Reconstruction)])
+    pairs = zip(made[assigned(made, images)], images, strict=True)
+    return Try(min(psnr(one, original) for one, original in pairs), grey, seconds)
+
+
+def fresh(pictures: LabelledImages, seed: int) -> TargetModel:
+    """Return a network of the paper's size whose weights `seed` draws."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        mean, std = pictures.images.mean((0, 2, 3)), pictures.images.std((0, 2, 3))
+        size = (pictures.images.shape[2], pictures.images.shape[3])
+        how = {"mean": mean.tolist(), "std": std.tolist(), "size": size}
+        return TargetModel(MLP(), pictures.classes, **how).eval()
+
+
+def learned(pictures: LabelledImages, seed: int) -> TargetModel:
+    """Return such a network after `EPOCHS` on the pictures."""
+    how = TrainSettings(epochs=EPOCHS, lr=0.02, seed=seed)
+    return train_target(MLP(), pictures, NoDefence(), how).eval()
+
+
+def series(
+    finds: Finds,
+    key: str,
+    batches: list[int],
+    runs: int,
+    network: Callable[[int], TargetModel],
+    pictures: LabelledImages,
+    least: dict[int, float],
+) -> None:
+    """Keep a table of `runs` batches of each size."""
+    row = finds.table(
+        key,
+        "batch",
+        "runs",
+        "exact [95 %]",
+        "target",
+        "CPU s, median",
+        "largest",
+        "target ",
+        "grey",
+    )
+    for batch in batches:
+        tries = [attempt(network(seed), pictures, batch, seed) for seed in range(runs)]
+        exact = sum(one.worst is not None and one.worst >= EXACT for one in tries)
+        low, high = map(float, wilson(np.array(exact / runs), np.array(runs), runs))
+        times = [one.seconds for one in tries]
+        row(
+            batch,
+            runs,
+            f"{exact} [{low:.0%}, {high:.0%}]".replace("%", " %"),
+            judge(exact / runs, least=least[batch]) if batch in least else "",
+            f"{median(times):.1f}",
+            f"{max(times):.1f}",
+            judge(max(times), most=SECONDS[batch]) if batch in SECONDS else "",
+            f"{max(one.grey for one in tries):.1f} dB",
+        )
+        finds.figure(f"{key}.{batch}.exact", exact, n=f"{runs} batches")
+        finds.figure(f"{key}.{batch}.seconds", round(median(times), 1), "CPU s", f"{runs} batches")
+
+
+def main() -> None:
+    """Print and keep both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--images", default="", help="a folder of images a class")
+    parser.add_argument("--batches", type=int, nargs="*", default=[4, 8, 12, 16, 20])
+    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--trained", type=int, default=10, help="runs of a trained network")
+    add_option(parser)
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    begin()
+    data = (Folder(root=asked.images) if asked.images else Symbols())("train")
+    with Finds(asked.results) as finds:
+        series(finds, "untrained", asked.batches, asked.runs, lambda s: fresh(data, s), data, LEAST)
+        nets = {TRAINED_BATCH: TRAINED_LEAST}
+        series(finds, "trained", [*nets], asked.trained, lambda s: learned(data, s), data, nets)
+
+
+if __name__ == "__main__":
+    main()
