@@ -88,7 +88,7 @@ def make_study(chromium: Browser, studio: Studio, own: Path) -> None:
     for image in page.locator(".pic-found .pic-sets img").all():
         assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
     page.get_by_role("button", name="Keep").click()
-    page.get_by_role("link", name="Make a study of these").click()
+    page.get_by_role("status").get_by_role("link", name="Make a study of these").click()
 
     expect(page.locator("input[name=set]:checked")).to_have_count(len(MODELS))
     following = page.get_by_role("button", name="Next")
