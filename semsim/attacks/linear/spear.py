@@ -258,7 +258,7 @@ class _Space:
 
     @property
     def _coarse(self) -> float:
-        """What counts as zero for a kernel of few rows, which amplifies noise."""
+        """Product that counts as zero for a kernel of few rows, which amplifies noise."""
         return min(max(30 * self.zero, 1e-7), 0.02)
 
     @staticmethod

@@ -40,8 +40,14 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def join_page(study, recruit=None, **values) -> str:
-    return _join_page(study, recruit, **values).body.decode()
+@pytest.fixture
+def join_page(store):
+    """What a study's link shows, by the study and what is known of who comes."""
+
+    def shown(study, recruit=None, **values) -> str:
+        return _join_page(store, study, recruit, **values).body.decode()
+
+    return shown
 
 
 def step_page(study, step, **values) -> str:
@@ -111,7 +117,7 @@ def accounts(text):
     }
 
 
-def test_every_text_is_escaped_everywhere(make_study):
+def test_every_text_is_escaped_everywhere(make_study, join_page):
     own = {"consent": NASTY, "instructions": NASTY, "title": NASTY, "check": True}
     texts = {key: f"{NASTY} {place}" for place, key in enumerate(USUAL)}  # no two answers alike
     study = make_study(**own, password=NASTY, texts=texts)
@@ -161,40 +167,40 @@ def test_no_python_writes_html():
 # ------------------------------------------------------------------ joining
 
 
-def test_every_field_has_a_label(make_study):
+def test_every_field_has_a_label(make_study, join_page):
     page = Elements(join_page(make_study(password="secret")))
     labelled = {label["for"] for label in page.all("label")}
     assert {field["id"] for field in page.all("input")} == labelled == {"name", "password"}
 
 
-def test_no_password_is_asked_where_there_is_none(make_study):
+def test_no_password_is_asked_where_there_is_none(make_study, join_page):
     assert [field["id"] for field in Elements(join_page(make_study())).all("input")] == ["name"]
 
 
 @pytest.mark.parametrize("task", Task)
-def test_the_page_says_what_will_be_asked(make_study, task):
+def test_the_page_says_what_will_be_asked(make_study, task, join_page):
     page = unescape(join_page(make_study(task=task)))
     assert [kind.name for kind in KINDS.values() if kind.about in page] == [task]
 
 
-def test_a_problem_is_announced_and_tied_to_the_fields(make_study):
+def test_a_problem_is_announced_and_tied_to_the_fields(make_study, join_page):
     page = Elements(join_page(make_study(), name="Ada", problem="That was wrong."))
     assert page.all("input")[0]["aria-describedby"] == "problem"
     assert page.all("input")[0]["value"] == "Ada"
     assert any(p.get("role") == "alert" and p.get("id") == "problem" for p in page.all("p"))
 
 
-def test_somebody_signed_in_may_go_on(make_study):
+def test_somebody_signed_in_may_go_on(make_study, join_page):
     assert "Continue as Ada" in join_page(make_study(), signed_in_as="Ada")
 
 
-def test_a_simulated_study_offers_no_form(make_study):
+def test_a_simulated_study_offers_no_form(make_study, join_page):
     page = join_page(make_study(simulated=True))
     assert not Elements(page).all("form")
     assert "simulated" in page
 
 
-def test_a_paused_study_says_so(store, make_study):
+def test_a_paused_study_says_so(store, make_study, join_page):
     study = set_status(store, make_study(**FULL).id, StudyStatus.PAUSED)
     assert "paused" in join_page(study)
     assert "paused" in step_page(study, "instructions")

@@ -332,7 +332,7 @@ def test_progress_is_told_part_by_part():
     steps = [0, 256, 512, 600]
     assert [one.done for one in told] == [*steps, *(600 + step for step in steps)]
     assert {one.total for one in told} == {1200}
-    assert [one.note for one in told] == ["1 of 2 metrics, MSE"] * 4 + ["2 of 2 metrics, SSIM"] * 4
+    assert [one.note for one in told] == ["2 of 2 metrics, MSE"] * 4 + ["2 of 2 metrics, SSIM"] * 4
 
 
 def test_no_metric_of_images_sees_more_than_a_part():
