@@ -42,8 +42,11 @@ EPOCHS = 10
 
 @dataclass(frozen=True)
 class Try:
-    """One batch. worst: mean squared error of the worst picture, None where the attack failed. grey: dB
-    of a grey picture, the best."""
+    """One batch.
+
+    worst: mean squared error of the worst picture, None where the attack failed. grey: dB of the
+    best grey picture.
+    """
 
     worst: float | None
     grey: float
@@ -95,7 +98,7 @@ def series(
 ) -> None:
     """Keep a table of `runs` batches of each size."""
     row = finds.table(
-        key,
+        f"{key}.batches",
         "batch",
         "runs",
         "exact [95 %]",
