@@ -75,10 +75,9 @@ def fresh(pictures: LabelledImages, seed: int) -> TargetModel:
     """Return a network of the paper's size whose weights `seed` draws."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        mean, std = pictures.images.mean((0, 2, 3)), pictures.images.std((0, 2, 3))
+        mean, std = (getattr(pictures.images, of)((0, 2, 3)).tolist() for of in ("mean", "std"))
         size = (pictures.images.shape[2], pictures.images.shape[3])
-        how = {"mean": mean.tolist(), "std": std.tolist(), "size": size}
-        return TargetModel(MLP(), pictures.classes, **how).eval()
+        return TargetModel(MLP(), pictures.classes, mean=mean, std=std, size=size).eval()
 
 
 def learned(pictures: LabelledImages, seed: int) -> TargetModel:
