@@ -177,8 +177,10 @@ def _on_these(analysis: Analysis) -> list[Said]:
         said = (_some(first["title"]) + alike) if len(rest) else none
         return [begin, (said, False)]
     p, others = _p_of_the_next(analysis, str(best["metric"]), str(rest["metric"].iloc[0]))
-    accuracy = f"soft pairwise accuracy {number(best['soft_accuracy'], 2)}, next "
-    accuracy += number(rest["soft_accuracy"].iloc[0], 2)
+    values = best["soft_accuracy"], rest["soft_accuracy"].iloc[0]
+    every = [[number(value, digits) for value in values] for digits in (2, 3, 4)]
+    ours, following = next((pair for pair in every if pair[0] != pair[1]), every[-1])
+    accuracy = f"soft pairwise accuracy {ours}, next {following}"
     sure = others < LEVEL
     told = "so it would on others" if sure else f"whether it would on others, {models} cannot tell"
     tail = f" orders them best ({accuracy}; p {_equals(p)}); {told} (p {_equals(others)})."

@@ -12,6 +12,7 @@ import pandas as pd
 
 from semsim.base.columns import MODEL_KEY
 from semsim.base.errors import DataError
+from semsim.base.metric_spec import is_start
 from semsim.base.sets.imports import Listed, list_imports
 from semsim.base.stats.analysis import Analysis, AnalysisSettings
 from semsim.base.stats.evidence import model_key
@@ -148,12 +149,13 @@ class Comparison:
         return bool(self.analysis.models["human"].notna().any())
 
     def spec(self, name: str | None) -> MetricSpec | None:
-        """The metric called `name` if it has scores, else the best that has, else None."""
+        """The metric called `name` if it has scores, else the best that may lead, else None."""
         scored = {spec.name: spec for spec in self.analysis.specs}
         if name in scored:
             return scored[name]
         ranked = by_agreement(self.analysis)
-        return ranked[0] if ranked else None
+        leading = [one for one in ranked if not (one.mark or is_start(one.name))]
+        return next(iter(leading or ranked), None)
 
 
 def studies_of(context: ScienceContext) -> list[StudyChoice]:
