@@ -38,7 +38,7 @@ from semsim.learning.settings import Order, control_path
 from semsim.learning.splits import HoldOut
 from semsim.learning.train import train
 from semsim.metrics.network import load_semsim
-from semsim.metrics.provenance import read_training
+from semsim.metrics.provenance import N_PAIRS, read_training
 
 
 def place_in(folder):
@@ -114,7 +114,8 @@ def test_every_evaluation_has_the_start_and_the_shuffled_votes(done):
     text = card_markdown(card)
     assert "| SemSim (mine, before any vote) |" in text
     assert "| Calibrated baseline (mine) |" in text
-    pairs = outcome["in_sample"]["n_decided"]
+    pairs = round(card["training"][N_PAIRS])  # without the originals that choose the epoch
+    assert 0 < pairs < outcome["in_sample"]["n_decided"]
     assert f"- The calibrated baseline beside it: 4 weights, fitted to {pairs} pairs" in text
     assert "| 5 shuffles of the votes: mean [lowest, highest] |" in text
     for sentence in verdict_of(card["held_out"]).sentences:
