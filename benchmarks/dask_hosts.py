@@ -26,6 +26,7 @@ import ctypes
 import functools
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -426,7 +427,7 @@ class Trouble:
     began: float = field(default_factory=time.time)
 
     def __call__(self, progress: Progress) -> None:
-        now, done = time.time(), int(progress.note.split(" of ")[0])
+        now, done = time.time(), int(re.findall(r"(\d+) of ", progress.note)[-1])
         if self.cut > now:
             if done >= self.cells / 10:
                 self._set("down")

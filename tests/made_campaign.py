@@ -91,7 +91,7 @@ def quick_jury() -> Iterator[None]:
 def one_shuffle() -> Iterator[None]:
     """A network's training has one control on shuffled votes beside it, where it has five."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("semsim.learning.ablations_run.OF_NETWORKS", 1)
+        patch.setattr("semsim.learning.ablations_run.SHUFFLES", 1)
         yield
 
 

@@ -49,7 +49,7 @@ def do_less() -> None:
 
     drawn = figures.figures
     figures.figures = lambda analysis: drawn(analysis)[:4]
-    ablations_run.OF_NETWORKS = 1
+    ablations_run.SHUFFLES = 1
 
 
 if __name__ == "__main__":

@@ -543,7 +543,9 @@ def demo_of(store):
 def label_one(browser, token):
     """Sign in, open the page with its script and a picture, and answer once."""
     joined = browser.post(f"/join/{token}", data={"name": "Ada"}, follow_redirects=False)
-    assert (joined.status_code, joined.headers["location"]) == (303, "/label")
+    assert (joined.status_code, joined.headers["location"]) == (303, "/begin")
+    who = re.search(r'name="who" value="([^"]+)"', browser.get("/begin").text)[1]
+    browser.post("/begin", data={"who": who, "step": "instructions"})
     page = browser.get("/label")
     assert page.status_code == 200
     (script,) = re.findall(r'src="(/[^"]+/labeller\.js[^"]*)"', page.text)

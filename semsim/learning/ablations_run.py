@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ class JudgedOrder:
     hold_out: HoldOut
     licence: str = NOT_STATED
     controls: str = START
-    shuffles: int = SHUFFLES
+    shuffles: int = field(default_factory=lambda: SHUFFLES)
 
     def __post_init__(self) -> None:
         check_controls(self.controls)
@@ -307,7 +307,7 @@ class Sides:
     test: pd.DataFrame
     votes: pd.DataFrame | None = None
     controls: str = START
-    shuffles: int = SHUFFLES
+    shuffles: int = field(default_factory=lambda: SHUFFLES)
 
 
 def run_sides(

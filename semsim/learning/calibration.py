@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from semsim.base.metric_spec import CALIBRATED
 from semsim.learning.batches import load_table, take
@@ -73,7 +74,7 @@ def fit(gaps: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     def cost(values: np.ndarray) -> tuple[float, np.ndarray]:
         odds, apart = values[0] - scaled @ values[1:], values[1:] - values[1:].mean()
         likelihood = shares * np.logaddexp(0, -odds) + (1 - shares) * np.logaddexp(0, odds)
-        wrong = 1 / (1 + np.exp(-odds)) - shares
+        wrong = expit(odds) - shares
         slope = np.concatenate([[wrong.sum()], -scaled.T @ wrong + apart / _PRIOR**2])
         return float(likelihood.sum() + (apart**2).sum() / (2 * _PRIOR**2)), slope
 

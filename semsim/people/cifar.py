@@ -1,19 +1,22 @@
 """Judgements of CIFAR's test pictures: CIFAR-10H, and the labels that five people checked."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from torch import Tensor
 
 from semsim.base.errors import DataError
 from semsim.base.storage.records import guarded
 from semsim.base.table_files import check_columns
-from semsim.images import read_images
 from semsim.people.fetching import raw_file
 from semsim.people.source import SELF, SHARES, Judged, Source, paired, picture_files
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 COUNTS, COUNTS_ARRAY = "counts.csv", "cifar10h-counts.npy"
@@ -56,6 +59,8 @@ def named_pictures(folder: Path) -> tuple[np.ndarray, np.ndarray, Tensor]:
     Raises:
         DataError: Where there is no copy, or no picture in it.
     """
+    from semsim.images import read_images  # with torch: a list of sources needs none
+
     place = CIFAR_10H.found_in(folder)
     pictures = picture_files(place, "images/*") if place else {}
     if place is None or not pictures:

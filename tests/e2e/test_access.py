@@ -265,9 +265,9 @@ WALKS = (
     ),
     walk(
         "/studio/train",
-        Step("#learn-curves svg"),
+        Step("#learn-stock .prose > *"),
+        Step("#learn-curves svg", named("One training"), "One training"),
         Step("#learn-result details[open] td", unfolded(), "One training, unfolded"),
-        Step("#learn-stock .prose > *", named("New"), "New"),
         Step("#learn-trainings td", named("Running and done"), "Running and done"),
         Step("#study-start", named("What it depends on"), "What it depends on"),
     ),
@@ -380,6 +380,7 @@ def begin(page: Page, begun: Begun, address: str) -> None:
     if address == "/label":
         page.get_by_label("Your name").fill("Ada")
         page.get_by_role("button").first.click()
+        page.get_by_role("button", name="Go on").click()
 
 
 def misplaced(page: Page) -> Iterator[str]:

@@ -185,12 +185,16 @@ def test_somebody_joins_sees_the_label_page_and_votes(either, store):
     with browser(either) as berta:
         name = f"Berta {uuid.uuid4().hex[:8]}"
         reply = berta.post(f"/join/{demo.token}", data={"name": name})
+        assert (reply.status_code, reply.headers["location"]) == (303, "/semsim/begin")
+        who = re.search(r'name="who" value="([^"]+)"', berta.get("/begin").text)[1]
+        reply = berta.post("/begin", data={"who": who, "step": "instructions"})
         assert (reply.status_code, reply.headers["location"]) == (303, "/semsim/label")
         assert "/semsim/static/annotation/" in berta.get("/label").text
-        (item,) = berta.get("/api/next?tab=t&n=1").json()["items"]
-        picture = berta.get(item["images"][0].removeprefix("/semsim"))
-        assert picture.headers["content-type"] == "image/png"
-        reply = berta.post("/api/vote", json=vote_on(item, "none"))
+        for _ in range(3):  # two pictures are practice
+            (item,) = berta.get("/api/next?tab=t&n=1").json()["items"]
+            picture = berta.get(item["images"][0].removeprefix("/semsim"))
+            assert picture.headers["content-type"] == "image/png"
+            reply = berta.post("/api/vote", json=vote_on(item, "none"))
         assert reply.json()["status"] == "counted", reply.text
 
 
@@ -289,7 +293,7 @@ def test_a_semsim_is_trained_and_compared_below_the_path(address, study, store, 
         expect(page.locator("#learn-stock")).to_contain_text(f"{ORIGINALS} originals")
         page.locator("#learn-name input, #learn-name textarea").fill("deployed")
         # Twenty further trainings would show nothing of the path.
-        page.get_by_role("radio", name="Its own start", exact=True).check()
+        page.get_by_role("radio", name="Its start and the calibrated baseline", exact=True).check()
         page.locator("#learn-start").click()
         expect(page.locator("#learn-status [data-state=done]")).to_be_visible()
         page.goto(f"{address}/studio/compare?study={study.id}&tab=answer")

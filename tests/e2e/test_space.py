@@ -169,8 +169,13 @@ def test_the_link_of_an_annotator_works_in_the_frame_and_votes_are_kept(chromium
     with framed(chromium, f"{served}/join/{made.token}") as (frame, _):
         frame.get_by_label("Your name").fill("Nora")
         frame.get_by_role("button", name="Start").click()
-        expect(frame.locator(".sl-pictures img").first).to_be_visible()
-        frame.locator(".sl-answers button:visible").first.click(delay=400)
+        frame.get_by_role("button", name="Go on").click()
+        for practice in (True, True, False):
+            expect(frame.locator(".sl-pictures img").first).to_be_visible()
+            frame.locator(".sl-answers button:visible").first.click(delay=400)
+            if practice:
+                expect(frame.get_by_text("Press Enter")).to_be_visible()
+                frame.locator("body").press("Enter")
         until(lambda: progress(store, made.id).coverage != before)
 
 

@@ -291,8 +291,12 @@ def _recognised(summary: Sequence[Mapping[str, Any]], known: Mapping[str, float]
 
 
 def _images(row: Mapping[str, Any]) -> int:
-    """Return of how many originals a run's pictures are; all runs have the same."""
-    return round(row["judged"] / row["n"])
+    """Return of how many originals a run's pictures are; all runs have the same.
+
+    Args:
+        row: Of several runs, or without `n` of one.
+    """
+    return round(row["judged"] / row.get("n", 1))
 
 
 def _where(key: tuple[str, str], plain: Mapping[str, Any]) -> str:

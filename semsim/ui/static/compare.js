@@ -160,12 +160,12 @@ async function lookAgain(part, then) {
 const dialog = document.getElementById("cmp-pair");
 let looked = "";
 async function lookAt(row) {
-  const before = looked;
+  const before = looked, open = dialog.open;
   looked = row;
   const params = state();
   params.set("row", row);
   if (await ask("pair", params)) {
-    if (!dialog.open) dialog.showModal();
+    if (!open && !dialog.open) dialog.showModal(); // it may have been closed meanwhile
   } else if (looked === row) {
     looked = before; // which the dialog still shows
   }

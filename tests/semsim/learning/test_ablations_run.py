@@ -332,7 +332,7 @@ def test_studies_that_cannot_be_judged_together_are_refused_before_a_job_is_made
 def test_every_data_set_is_judged_by_a_semsim_that_never_saw_it(
     two, place, leaving, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("semsim.learning.ablations_run.OF_NETWORKS", 2)
+    monkeypatch.setattr("semsim.learning.ablations_run.SHUFFLES", 2)
     material = read_materials([one for one, _ in two], [votes for _, votes in two])
     assert set(material.labels["dataset"]) == {"a", "b"}
     people = material.votes.groupby("dataset")["annotator"].unique()

@@ -100,7 +100,8 @@ def test_a_plan_has_cells_and_steps_and_computes_nothing(tmp_path):
     attacked = [row for row in rows if row["what"].startswith("attack ")]
     # Two originals in 3 × 8 cells, and in 2 × 5 on the second network.
     assert sum(row["cells"] for row in attacked) == 2 * 34
-    few = dict.fromkeys(ATTACKS, "fast,steps=2") | {"copa-prior": "fast,steps=2,inner=4"}
+    few = dict.fromkeys(ATTACKS, "fast,steps=2")
+    few |= {"copa-prior": "fast,steps=2,inner=4", "spear": "fast"}
     assert {row["what"] for row in attacked} == {f"attack {name}:{few[name]}" for name in few}
     assert all(row["steps"] == 2 * row["cells"] for row in attacked)
     assert [row for row in rows if row not in attacked] == [
