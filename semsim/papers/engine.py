@@ -226,7 +226,7 @@ def attack_steps(text: str) -> int:
     """Return the steps that an attack, written as text, takes on one picture."""
     plugin = read_attack(text)
     attack = build(ATTACKS, plugin.name, plugin.settings)
-    return int(attack.steps) * int(getattr(attack, "restarts", 1))
+    return int(getattr(attack, "steps", 1)) * int(getattr(attack, "restarts", 1))
 
 
 def is_here(text: str) -> bool:

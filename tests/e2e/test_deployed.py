@@ -187,15 +187,14 @@ def test_somebody_joins_sees_the_label_page_and_votes(either, store):
         reply = berta.post(f"/join/{demo.token}", data={"name": name})
         assert (reply.status_code, reply.headers["location"]) == (303, "/semsim/begin")
         who = re.search(r'name="who" value="([^"]+)"', berta.get("/begin").text)[1]
-        reply = berta.post("/begin", data={"who": who, "step": "instructions"})
-        assert (reply.status_code, reply.headers["location"]) == (303, "/semsim/label")
+        berta.post("/begin", data={"who": who, "step": "instructions"})
+        assert berta.get("/begin").headers["location"] == "/semsim/label"
         assert "/semsim/static/annotation/" in berta.get("/label").text
-        for _ in range(3):  # two pictures are practice
-            (item,) = berta.get("/api/next?tab=t&n=1").json()["items"]
-            picture = berta.get(item["images"][0].removeprefix("/semsim"))
-            assert picture.headers["content-type"] == "image/png"
-            reply = berta.post("/api/vote", json=vote_on(item, "none"))
-        assert reply.json()["status"] == "counted", reply.text
+        (item,) = berta.get("/api/next?tab=t&n=1").json()["items"]
+        picture = berta.get(item["images"][0].removeprefix("/semsim"))
+        assert picture.headers["content-type"] == "image/png"
+        reply = berta.post("/api/vote", json=vote_on(item, "none"))
+        assert reply.json()["feedback"] in item["candidates"], reply.text  # it is practice
 
 
 def test_the_study_is_as_its_form_says(study):
@@ -297,5 +296,5 @@ def test_a_semsim_is_trained_and_compared_below_the_path(address, study, store, 
         page.locator("#learn-start").click()
         expect(page.locator("#learn-status [data-state=done]")).to_be_visible()
         page.goto(f"{address}/studio/compare?study={study.id}&tab=answer")
-        expect(page.locator("#cmp-forest tbody")).to_contain_text("deployed")
+        expect(page.locator("#cmp-forest")).to_contain_text("deployed")
         expect(page.locator("#studio-other")).to_have_count(0)
