@@ -1,4 +1,4 @@
-"""How many batches SPEAR gives back exactly, and what that takes, beside a grey picture.
+"""Count batches that SPEAR returns exactly, with its CPU time, beside a grey picture.
 
 python -m benchmarks.spear [--images FOLDER] [--batches 4 8 12 16 20] [--runs 40] [--trained 10]
     [--results spear]

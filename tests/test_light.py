@@ -131,6 +131,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
         told = str(error)
     jobs.start = print  # what a job does is its own process's
     voted = replace(context, studies=lambda: [StudyChoice("s1", "Demo", True)])
+    assert "triplet takes" in learn.describe_split(voted, ["s1"], "original", 0.25, "triplet")
     job = learn.start_study(voted, ["s1"], "original", 0.25, "margin", "triplet", ["1"], 1)
     print(json.dumps([len(found.sets), len(found.pictures[data_set].pixels), told, job.title]))
     print(json.dumps([name for name in opened if "gradio" in name and name.endswith(".pyi")]))

@@ -26,7 +26,6 @@ from semsim.base.storage.atomic import require_room
 from semsim.base.words import counted, simulated_words, words_of_test
 from semsim.cli.job import do
 from semsim.datasets import DATASETS
-from semsim.device import pick_device
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import (
     STUDIES,
@@ -52,7 +51,7 @@ from semsim.learning.card import NOT_STATED, card_paths, heads, learned_words, n
 from semsim.learning.default_checkpoint import doubt, promote
 from semsim.learning.evaluation import BASELINES, auc_of, judged_of, scale_notes, scope_of
 from semsim.learning.initial import absolute
-from semsim.learning.pace import USUAL, pace_words, preset_settings
+from semsim.learning.pace import USUAL, pace_of, pace_words, preset_settings
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
 from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut, SplitCounts, count, parse_hold_out
@@ -181,8 +180,8 @@ def run_command(
 ) -> None:
     """Train on one side of a split, judge by the other, write checkpoint and model card."""
     counts = count(material.labels, kept)
-    n, device = len(counts.training.usable), pick_device(place.device).type
-    settings = read_settings(preset) if preset else preset_settings(USUAL, n, device)
+    n, pace = len(counts.training.usable), pace_of(place.device)
+    settings = read_settings(preset) if preset else preset_settings(USUAL, n, pace)
     settings = replace(settings, device=place.device)
     name, study, licence, controls, shuffles = called
     order = Order(name=name, checkpoints=place.checkpoints, settings=settings, study=study)
@@ -190,9 +189,7 @@ def run_command(
         order=order, hold_out=kept, licence=licence, controls=controls, shuffles=shuffles
     )
     say(counts_text(counts, kept))
-    say(
-        f"Preset: {preset or USUAL}. Network: {settings.backbone}. {pace_words(n, device)}".rstrip()
-    )
+    say(f"Preset: {preset or USUAL}. Network: {settings.backbone}. {pace_words(n, pace)}".rstrip())
     if controls == START:
         say(f"Control on shuffled votes: {ABSENT[SHUFFLED]}; see --controls.")
     do(go_on(queue_judged(asked, material, place, _jobs(place))), as_json=as_json)

@@ -1,8 +1,9 @@
 """An estimate of what a training takes on this machine, and the network of one of ten minutes."""
 
+import math
 import time
 from dataclasses import replace
-from functools import lru_cache
+from typing import NamedTuple
 
 from semsim.base.words import words_for_seconds
 from semsim.learning import PRESETS, TrainSettings
@@ -21,7 +22,19 @@ _COSTS = {
 _TRIED = 32  # pictures of the step that is tried
 
 
-def preset_settings(preset: str, n_originals: int, device: str) -> TrainSettings:
+class Pace(NamedTuple):
+    """Pace of a machine, as `pace_of` measures it.
+
+    Attributes:
+        device: Type of the device that trains, such as "cpu".
+        picture: Seconds of a picture in a step of the smallest ResNet; NaN but on a CPU.
+    """
+
+    device: str
+    picture: float
+
+
+def preset_settings(preset: str, n_originals: int, pace: Pace) -> TrainSettings:
     """The settings of a preset; of `USUAL` with the largest ResNet that `LIMIT` suffices for.
 
     Where it suffices for none, the smallest. On a GPU, whose pace is not tried, the paper's.
@@ -29,27 +42,27 @@ def preset_settings(preset: str, n_originals: int, device: str) -> TrainSettings
     settings = PRESETS[preset]
     if preset != USUAL:
         return settings
-    if device != "cpu":
+    if pace.device != "cpu":
         return replace(settings, backbone=PRESETS[PAPER].backbone, small_stem=True)
     sizes = [replace(settings, backbone=name) for name, small in _COSTS if not small]
-    fitting = [one for one in sizes if seconds(one, n_originals) <= LIMIT]
+    fitting = [one for one in sizes if seconds(one, n_originals, pace) <= LIMIT]
     return fitting[-1] if fitting else sizes[0]
 
 
-def seconds(settings: TrainSettings, n_originals: int) -> float:
+def seconds(settings: TrainSettings, n_originals: int, pace: Pace) -> float:
     """Seconds of a training on this machine's CPU, without its shuffles; of a known network."""
     triplets = settings.epochs * n_originals * settings.triplets_per_original
-    return 3 * triplets * _COSTS[settings.backbone, settings.small_stem] * seconds_a_picture()
+    return 3 * triplets * _COSTS[settings.backbone, settings.small_stem] * pace.picture
 
 
-def pace_words(n_originals: int, device: str) -> str:
+def pace_words(n_originals: int, pace: Pace) -> str:
     """Return what the usual and the paper's training take here, as sentences."""
     if not n_originals:
         return ""
-    usual, paper = (preset_settings(name, n_originals, device) for name in (USUAL, PAPER))
-    if device != "cpu":
+    usual, paper = (preset_settings(name, n_originals, pace) for name in (USUAL, PAPER))
+    if pace.device != "cpu":
         return f"On a GPU the preset {USUAL} trains the paper's network. Its pace is not estimated."
-    each = [seconds(one, n_originals) for one in (usual, paper)]
+    each = [seconds(one, n_originals, pace) for one in (usual, paper)]
     took = [words_for_seconds(one) for one in each]
     size = "the largest ResNet within ten minutes"
     if each[0] > LIMIT:
@@ -61,13 +74,16 @@ def pace_words(n_originals: int, device: str) -> str:
     )
 
 
-@lru_cache
-def seconds_a_picture() -> float:
-    """Measure what a picture takes in a step of the smallest ResNet on this CPU, once a process."""
-    import torch  # pages ask without computing anything else
+def pace_of(device: str) -> Pace:
+    """Measure the pace of `device`, as `pick_device` takes it; pages ask a process beside them."""
+    import torch
 
+    from semsim.device import pick_device
     from semsim.metrics.network import ModelSettings, SemSimModel
 
+    kind = pick_device(device).type
+    if kind != "cpu":
+        return Pace(kind, math.nan)
     settings = ModelSettings(backbone="resnet8", small_stem=False)
     model = SemSimModel(settings, mean=[0.5] * 3, std=[0.5] * 3).train()
     images, took = torch.rand(_TRIED, 3, 32, 32), []
@@ -75,4 +91,4 @@ def seconds_a_picture() -> float:
         began = time.perf_counter()
         model(images).square().mean().backward()
         took.append(time.perf_counter() - began)
-    return min(took) / _TRIED
+    return Pace(kind, min(took) / _TRIED)

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.jobs.orders import to_record
 from semsim.base.pages_library import QUIETLY, UNSEEN, gr
-from semsim.device import pick_device
+from semsim.grid.subprocess_worker import apart
 from semsim.lab.curves import Chart, Curve, svg
 from semsim.lab.markup import alert_html, joined, pieces, rooted
 from semsim.learning import PRESETS, TrainSettings, baselines
@@ -36,7 +37,7 @@ from semsim.learning.default_checkpoint import doubt, promote, promoted
 from semsim.learning.diagnostics import course_in
 from semsim.learning.evaluation import judged_of, scale_notes, scope_of
 from semsim.learning.initial import starts
-from semsim.learning.pace import USUAL, pace_words, preset_settings
+from semsim.learning.pace import USUAL, Pace, pace_words, preset_settings
 from semsim.learning.settings import IMAGENET, SCRATCH, Order
 from semsim.learning.splits import KINDS, HoldOut, choices, count, hold_out_text, parse_hold_out
 from semsim.learning.triplets import is_simulated, take_stock
@@ -441,7 +442,14 @@ def _settings(
         n = len(count(labels_of(context, studies), asked).training.usable)
     except SemsimError:  # said already where the studies are described
         return None
-    return preset_settings(preset, n, pick_device(str(context.device)).type)
+    return preset_settings(preset, n, _pace(str(context.device)))
+
+
+@lru_cache
+def _pace(device: str) -> Pace:
+    """The pace of this machine, measured once, in a process that has torch."""
+    found: Pace = apart("semsim.learning.pace:pace_of", device)
+    return found
 
 
 def describe_split(
@@ -454,7 +462,7 @@ def describe_split(
         asked = parse_hold_out(held or "original", share)
         counts = count(labels_of(context, studies), asked)
         last = _last(context, studies, asked, preset)
-        pace = pace_words(len(counts.training.usable), pick_device(str(context.device)).type)
+        pace = pace_words(len(counts.training.usable), _pace(str(context.device)))
         return learn_view.split_html(counts, asked, pace, last)
     except SemsimError as error:
         return alert_html(error)

@@ -1,4 +1,4 @@
-"""What a server does with its database when it starts: `starting_process.py URL FOLDER SETS`.
+"""Start a server on its database: `starting_process.py URL FOLDER SETS`.
 
 It begins once two have left their mark in the folder.
 """

@@ -72,6 +72,13 @@ def saved(page: Page) -> None:
     expect(page.locator("semsim-labeller")).to_have_attribute("data-unsaved", "0")
 
 
+def join_and_answer_two(page, server, study) -> None:
+    join(page, server, study)
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    saved(page)
+
+
 def answers(store: Store, study: Study, *, status: str = "counted") -> list[str]:
     votes = export_votes(store, study.id)
     return list(votes[votes["status"] == status]["answer"])
@@ -497,10 +504,7 @@ def test_the_last_answers_are_taken_back_also_when_the_page_was_closed(
     context, page, server, store, new_study
 ) -> None:
     study = new_study()
-    join(page, server, study)
-    page.keyboard.press("1")
-    page.keyboard.press("2")
-    saved(page)
+    join_and_answer_two(page, server, study)
     page.close()
     again = context.new_page()
     with first_items(again):
@@ -863,10 +867,7 @@ def test_a_personal_link_leads_on_another_device_to_the_same_place_once_it_has_c
     chromium, page, server, store, new_study
 ) -> None:
     study = new_study()
-    join(page, server, study)
-    page.keyboard.press("1")
-    page.keyboard.press("2")
-    saved(page)
+    join_and_answer_two(page, server, study)
     address, link = page.locator(".sl-address"), page.locator(".sl-own-link")
     page.route("**/api/link", lambda route: route.abort())
     link.click()

@@ -67,7 +67,7 @@ def test_the_risk_is_said_in_words(people, more, said):
 
 
 def planned(n_originals=10, n_models=12, **more):
-    """What `told_by_lists` reads of a plan: originals of classes of their own under each model."""
+    """A plan as `told_by_lists` reads it: originals of classes of their own under each model."""
     spec, words = StudySpec(**PAPER | more), [f"{k:02d}" for k in range(40)]
     under = [SimpleNamespace(model=str(m), sha256="") for m in range(n_models)]
     items = [

@@ -1,4 +1,4 @@
-"""Who did what to a study: in the store, on the page of it and of all, and in a terminal."""
+"""Activity of a study: in the store, on its page and that of all, and in a terminal."""
 
 import re
 

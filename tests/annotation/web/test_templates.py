@@ -42,7 +42,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture
 def join_page(store):
-    """What a study's link shows, by the study and what is known of who comes."""
+    """Return the join page of a study, by the study and what is known of the visitor."""
 
     def shown(study, recruit=None, **values) -> str:
         return _join_page(store, study, recruit, **values).body.decode()

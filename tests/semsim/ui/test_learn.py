@@ -19,7 +19,7 @@ from semsim.base.jobs.folders import JobState, owner_now
 from semsim.base.progress import Progress
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import write_record
-from semsim.learning import PRESETS, pace
+from semsim.learning import PRESETS
 from semsim.learning.ablations_run import (
     JudgedOrder,
     Material,
@@ -30,7 +30,7 @@ from semsim.learning.card import FORMAT, card_paths, read_card
 from semsim.learning.default_checkpoint import promoted
 from semsim.learning.diagnostics import Course
 from semsim.learning.initial import START as START_FORMAT
-from semsim.learning.pace import USUAL
+from semsim.learning.pace import USUAL, Pace
 from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
@@ -137,7 +137,7 @@ def test_the_usual_preset_takes_the_largest_resnet_within_ten_minutes(
     names = [one for one in learn.FORM if one != "weights"]
     chosen = page[1]["take_preset"]
     for pictures, network in ((1e-3, "resnet50"), (0.08, "resnet18")):
-        monkeypatch.setattr(pace, "seconds_a_picture", lambda found=pictures: found)
+        monkeypatch.setattr(learn, "_pace", lambda device, found=pictures: Pace("cpu", found))
         found = learn.advise(context, ["s1"])
         told = dict(zip(names, found[1:], strict=True))["backbone"]
         assert (found[0], told) == (USUAL, network)
@@ -422,3 +422,7 @@ def test_a_broken_start_is_named_and_takes_the_page_from_nobody(context, page):
     assert "x.safetensors" not in str(shown["learn-weights"].choices)
     client = TestClient(gr.mount_gradio_app(FastAPI(), blocks, path="/train"))
     assert client.get("/train/").status_code == 200
+
+
+def test_the_pace_of_this_machine_is_measured_once():
+    assert learn._pace("cpu") is learn._pace("cpu")
