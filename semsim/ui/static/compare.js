@@ -145,10 +145,14 @@ function watch() {
 async function lookAgain(part, then) {
   const live = () => document.querySelector(`[data-watch="${part}"]`);
   clocks.delete(part);
-  if (!live()) return;
+  if (!live()) return handOver(); // the page has followed by itself
   if (!(await ask(part, state(), true))) return watch();
   if (live()) return;
   if (then !== part) ask(then);
+  handOver();
+}
+
+function handOver() {
   const file = wanted && document.querySelector(`[data-made="${wanted}"]`);
   if (file) {
     wanted = "";
