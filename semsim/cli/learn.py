@@ -171,7 +171,7 @@ def run_command(
         str | None,
         typer.Option(
             help="Settings, as triplet or triplet:epochs=5,backbone=lenet; left out, triplet with "
-            "the largest ResNet that this machine trains in ten minutes."
+            "the largest ResNet that this machine trains in 10 minutes."
         ),
     ] = None,
     *,

@@ -1,4 +1,4 @@
-"""An estimate of what a training takes on this machine, and the network of one of ten minutes."""
+"""An estimate of what a training takes on this machine, and the network of one within `LIMIT`."""
 
 import math
 import time
@@ -64,9 +64,10 @@ def pace_words(n_originals: int, pace: Pace) -> str:
         return f"On a GPU the preset {USUAL} trains the paper's network. Its pace is not estimated."
     each = [seconds(one, n_originals, pace) for one in (usual, paper)]
     took = [words_for_seconds(one) for one in each]
-    size = "the largest ResNet within ten minutes"
+    limit = f"{LIMIT // 60} minutes"
+    size = f"the largest ResNet within {limit}"
     if each[0] > LIMIT:
-        size = "which takes longer than ten minutes"
+        size = f"which takes longer than {limit}"
     return (
         f"Estimated from a step that was tried here: the preset {USUAL} takes {took[0]} with "
         f"{usual.backbone}, {size}; the preset {PAPER} takes "

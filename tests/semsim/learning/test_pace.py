@@ -51,12 +51,12 @@ def test_another_preset_is_what_it_is_called():
 
 def test_it_says_what_both_take_and_what_comes_on_top():
     said = pace_words(10, CPU)
-    assert "triplet takes 1 min 48 s with resnet50, the largest ResNet within ten minutes" in said
+    assert "triplet takes 1 min 48 s with resnet50, the largest ResNet within 10 minutes" in said
     assert "paper takes 3 h 0 min with resnet50" in said
     assert said.endswith("Shuffled votes come on top.")
     assert pace_words(0, CPU) == ""
     too_many = pace_words(9000, CPU)
-    assert "with resnet8, which takes longer than ten minutes" in too_many
+    assert "with resnet8, which takes longer than 10 minutes" in too_many
 
 
 def test_the_pace_is_this_machine_s_own():

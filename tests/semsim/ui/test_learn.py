@@ -144,7 +144,7 @@ def test_the_usual_preset_takes_the_largest_resnet_within_ten_minutes(
         values = chosen.fn(USUAL, ["s1"], "original", 0.25)
         assert len(values) == len(chosen.outputs)
         assert "4 originals with" in values[0]
-        assert f"with {network}, the largest ResNet within ten minutes" in values[0]
+        assert f"with {network}, the largest ResNet within 10 minutes" in values[0]
         assert values[1] == network
     assert chosen.fn("paper", ["s1"], "original", 0.25)[1] == "resnet50"
     assert chosen.fn(USUAL, [], "original", 0.25)[1:] == learn.form_values(PRESETS[USUAL])
