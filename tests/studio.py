@@ -15,7 +15,7 @@ from typing import Any
 import copies
 import jobs_here
 from helpers import ROOT, limit, until
-from playwright.sync_api import Browser, BrowserType, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserType, Page, expect, sync_playwright
 from programs import needed
 from starlette.routing import BaseRoute, Mount, Route
 
@@ -70,6 +70,15 @@ def launched(kind: BrowserType, *more: str) -> Iterator[Browser]:
         setattr(chromium, name, _patient(getattr(chromium, name)))
     yield chromium
     chromium.close()
+
+
+def fill_training(page: Page, name: str) -> None:
+    """Fill the form of Train so that it takes seconds; the usual network takes minutes."""
+    page.locator("#learn-name input, #learn-name textarea").fill(name)
+    page.get_by_text("Settings", exact=True).click()
+    page.locator("#learn-backbone input").click()
+    page.get_by_role("option", name="lenet").first.click()
+    page.locator("#learn-epochs input").fill("2")
 
 
 def answers(url: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from helpers import limit, until
 from playwright.sync_api import expect
 from programs import POSTGRES, needed
-from studio import START_SECONDS, answers, environment, typing
+from studio import START_SECONDS, answers, environment, fill_training, typing
 from study_factory import CLASSES, write_set
 from test_docs import DEPLOYED, copied
 
@@ -290,7 +290,7 @@ def test_a_semsim_is_trained_and_compared_below_the_path(address, study, store, 
     assert progress(store, study.id).coverage[-1] == PICTURES
     with signed_in(address, f"/studio/train?study={study.id}") as page:
         expect(page.locator("#learn-stock")).to_contain_text(f"{ORIGINALS} originals")
-        page.locator("#learn-name input, #learn-name textarea").fill("deployed")
+        fill_training(page, "deployed")
         # Twenty further trainings would show nothing of the path.
         page.get_by_role("radio", name="Its start and the calibrated baseline", exact=True).check()
         page.locator("#learn-start").click()

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from scipy import stats
 from skimage.io import imread
 from skimage.metrics import mean_squared_error, peak_signal_noise_ratio
-from studio import Studio
+from studio import Studio, fill_training
 
 from annotation.images import encode
 from annotation.store import Store
@@ -208,11 +208,8 @@ def train(chromium: Browser, studio: Studio) -> None:
     page.goto(f"{studio.url}/studio/train")
     # The first picture was recognised on every model, the last one on none.
     expect(page.locator("#learn-stock")).to_contain_text(f"{IMAGES - 2} of {IMAGES} originals")
-    page.locator("#learn-name input, #learn-name textarea").fill("e2e")
     expect(page.locator("#learn-preset input[value=triplet]")).to_be_checked()
-    page.get_by_text("Settings", exact=True).click()
-    choose(page, "#learn-backbone", "lenet")
-    page.locator("#learn-epochs input").fill("2")
+    fill_training(page, "e2e")
     page.locator("#learn-start").click()
     expect(page.locator("#learn-status [data-state]")).to_be_visible()
     page.reload()
@@ -313,9 +310,3 @@ def read_rows(table) -> dict[str, list[float]]:
             .map(row => [...row.cells].map(cell => cell.innerText))"""
     )
     return {cells[0].strip(): [value(cell) for cell in cells[2:4]] for cells in texts}
-
-
-def choose(page: Page, dropdown: str, option: str) -> None:
-    """Pick an option of a Gradio dropdown by its words."""
-    page.locator(f"{dropdown} input").click()
-    page.get_by_role("option", name=option).first.click()
