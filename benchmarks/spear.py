@@ -1,7 +1,7 @@
 """Count batches that SPEAR returns exactly, with its CPU time, beside a grey picture.
 
-python -m benchmarks.spear [--images FOLDER] [--batches 4 8 12 16 20] [--runs 40] [--trained 10]
-    [--results spear]
+python -m benchmarks.spear [--images FOLDER] [--batches 4 8 12 16] [--runs 40] [--large 10]
+    [--trained 10] [--results spear]
 
 Each run draws pictures, labels and weights anew: an MLP of six layers of 400 units that was never
 trained, and one that learned the pictures' classes. A batch counts as exact where every picture has
@@ -28,6 +28,8 @@ from semsim.base.stats.intervals import wilson
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
+from semsim.targets.imprint import Imprinted
+from semsim.targets.lenet import CNN4
 from semsim.targets.mlp import MLP
 from semsim.targets.model import TargetModel
 from semsim.targets.train import train_target
@@ -35,9 +37,11 @@ from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages, Reconstruction
 
 EXACT = 1e-6  # mean squared error of the worst picture of a batch: 60 dB
+LARGE = 20  # a batch that takes up to minutes
 LEAST, SECONDS = {16: 0.95}, {16: 15.0, 20: 120.0}  # targets
 TRAINED_BATCH, TRAINED_LEAST = 8, 0.8
 EPOCHS = 10
+PAPER = MLP()
 
 
 @dataclass(frozen=True)
@@ -71,19 +75,23 @@ def attempt(model: TargetModel, pictures: LabelledImages, batch: int, seed: int)
     return Try(worst, grey, seconds)
 
 
-def fresh(pictures: LabelledImages, seed: int) -> TargetModel:
-    """Return a network of the paper's size whose weights `seed` draws."""
+def fresh(
+    pictures: LabelledImages, seed: int, network: MLP | CNN4 | Imprinted = PAPER
+) -> TargetModel:
+    """Return a network, of the paper's size, whose weights `seed` draws."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         mean, std = (getattr(pictures.images, of)((0, 2, 3)).tolist() for of in ("mean", "std"))
         size = (pictures.images.shape[2], pictures.images.shape[3])
-        return TargetModel(MLP(), pictures.classes, mean=mean, std=std, size=size).eval()
+        return TargetModel(network, pictures.classes, mean=mean, std=std, size=size).eval()
 
 
-def learned(pictures: LabelledImages, seed: int) -> TargetModel:
+def learned(
+    pictures: LabelledImages, seed: int, network: MLP | CNN4 | Imprinted = PAPER
+) -> TargetModel:
     """Return such a network after `EPOCHS` on the pictures."""
     how = TrainSettings(epochs=EPOCHS, lr=0.02, seed=seed)
-    return train_target(MLP(), pictures, NoDefence(), how).eval()
+    return train_target(network, pictures, NoDefence(), how).eval()
 
 
 def series(
@@ -130,8 +138,9 @@ def main() -> None:
     """Print and keep both tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--images", default="", help="a folder of images a class")
-    parser.add_argument("--batches", type=int, nargs="*", default=[4, 8, 12, 16, 20])
-    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--batches", type=int, nargs="*", default=[4, 8, 12, 16])
+    parser.add_argument("--runs", type=int, default=40, help="of each batch; 0 leaves them out")
+    parser.add_argument("--large", type=int, default=10, help=f"runs of a batch of {LARGE}")
     parser.add_argument("--trained", type=int, default=10, help="runs of a trained network")
     add_option(parser)
     asked = parser.parse_args()
@@ -139,9 +148,14 @@ def main() -> None:
     begin()
     data = (Folder(root=asked.images) if asked.images else Symbols())("train")
     with Finds(asked.results) as finds:
-        series(finds, "untrained", asked.batches, asked.runs, lambda s: fresh(data, s), data, LEAST)
-        nets = {TRAINED_BATCH: TRAINED_LEAST}
-        series(finds, "trained", [*nets], asked.trained, lambda s: learned(data, s), data, nets)
+        if asked.runs:
+            made = asked.batches, asked.runs, lambda seed: fresh(data, seed)
+            series(finds, "untrained", *made, data, LEAST)
+        if asked.large:
+            series(finds, "large", [LARGE], asked.large, lambda s: fresh(data, s), data, {})
+        if asked.trained:
+            nets = {TRAINED_BATCH: TRAINED_LEAST}
+            series(finds, "trained", [*nets], asked.trained, lambda s: learned(data, s), data, nets)
 
 
 if __name__ == "__main__":

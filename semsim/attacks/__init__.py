@@ -51,6 +51,7 @@ ATTACKS: Registry[type[Attack]] = Registry(
         "copa": "semsim.attacks.linear.copa:Copa",
         "copa-prior": "semsim.attacks.linear.copa_prior:CopaPrior",
         "spear": "semsim.attacks.linear.spear:Spear",
+        "imprint": "semsim.attacks.linear.imprint:Imprint",
     },
 )
 

@@ -133,8 +133,8 @@ def check_sharing(sharing: Sharing, attack: Any) -> None:
     if not hasattr(attack, "updates"):
         raise SettingsError(
             f"{name} works on the gradient of one picture alone. What a client shares of several "
-            "pictures or steps is attacked by invgrad and prior, and by spear where a network "
-            "begins with a linear layer and ReLU."
+            "pictures or steps is attacked by invgrad and prior, by spear where a network begins "
+            "with a linear layer and ReLU, and by imprint on the target imprint."
         )
     if attack.batch_norm != "eval":
         raise SettingsError(

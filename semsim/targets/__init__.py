@@ -22,6 +22,7 @@ _NAMED = {
     "mlp": "semsim.targets.mlp:MLP",
     "cnn-small": "semsim.targets.convnet:SmallCNN",
     "cnn-pooled": "semsim.targets.convnet:PooledCNN",
+    "imprint": "semsim.targets.imprint:Imprinted",
     "torchvision": "semsim.targets.pretrained:Torchvision",
 }
 TARGETS: Registry[type[Architecture]] = Registry("target architecture", _NAMED)

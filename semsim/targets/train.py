@@ -78,6 +78,18 @@ class Pretrained(Protocol):
     def start(self, body: nn.Module) -> None: ...
 
 
+@runtime_checkable
+class Calibrated(Protocol):
+    """An architecture whose fresh body is fitted to the brightness of training images.
+
+    DP-SGD promises nothing of such a fit, so that a private training goes without.
+    """
+
+    def calibrate(self, body: nn.Module, brightness: Tensor) -> None:
+        """Fit `body`; brightness, (N,), is the mean of each training image's normalised values."""
+        ...
+
+
 def train_target(
     architecture: Architecture,
     data: LabelledImages,
@@ -416,4 +428,8 @@ def _fresh_model(training: Training) -> TargetModel:
         )
     if isinstance(architecture, Pretrained):
         architecture.start(model.body)
+    if isinstance(architecture, Calibrated) and training.private is None:
+        means = data.images.mean(dim=(2, 3))
+        shades = (means - model.mean.flatten()) / model.std.flatten()
+        architecture.calibrate(model.body, shades.mean(dim=1))
     return model

@@ -21,10 +21,16 @@ from semsim.base.registry import build
 from semsim.defences.none import NoDefence
 from semsim.images import to_uint8
 from semsim.targets.convnet import SmallCNN
+from semsim.targets.imprint import Imprinted
 from semsim.targets.mlp import MLP
 from semsim.types import Reconstruction
 
 FEW = {"steps": 2, "inner": 10}  # of settings that say how much work is done
+
+OWN = {
+    "spear": MLP(width=20, depth=3),  # linear layers and ReLU
+    "imprint": Imprinted(network="lenet", bins=8),
+}
 
 
 def quick(name, **settings):
@@ -39,9 +45,9 @@ def pooled():
 
 
 def chain(name=""):
-    """Convolutions and a linear layer, nothing else; linear layers and ReLU for `spear`."""
-    if name == "spear":
-        return made_target(MLP(width=20, depth=3), "abc", size=(12, 12))
+    """Convolutions and a linear layer, nothing else; for some attacks the one they work on."""
+    if name in OWN:
+        return made_target(OWN[name], "abc", size=(12, 12))
     return net([(3, 4, 1, 0), (3, 4, 2, 1)], size=(12, 12)).float()
 
 
@@ -128,7 +134,7 @@ def left_alone(target):
 
 
 # By equations: there is no picture before the last one is solved.
-WITHOUT_A_LOOK = ({"name": "rgap"}, {"name": "copa"}, {"name": "spear"})
+WITHOUT_A_LOOK = tuple({"name": name} for name in ("rgap", "copa", *OWN))
 # A network that hides nothing of the image is undone layer by layer by copa-prior, too.
 CASES = [*({"name": name} for name in ATTACKS), {"name": "copa-prior", "solver": "prior"}]
 
@@ -260,6 +266,7 @@ KNOWN = {
     "copa:steps=2,inner=10": (0.612357191, 0.225653313, 1.48189914),
     "copa-prior:steps=1,inner=10": (1.1555668, 0.2696477, 1.4664046),
     "spear": (0.0, 0.0, 1.49139142),
+    "imprint": (0.0, 0.0, 1.49139142),
 }
 
 

@@ -6,20 +6,18 @@ Let Z = X Wᵀ + bias be the first layer, X the b pictures and Δ = ∂L/∂Z, (
 spans the kernel of any b − 1 such rows of U. Rows are drawn until all kernels are found.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from semsim.attacks.descent import Found, Rngs
-from semsim.attacks.linear.outcome import BLOW_UP
-from semsim.base.errors import AttackFailedError, SettingsError
-from semsim.base.progress import Progress, Report, silent
-from semsim.base.registry import Checked, setting
-from semsim.device import in_float64
-from semsim.types import AttackedModel, GradientObservation, Reconstruction, UpdateObservation
+from semsim.attacks.descent import Found
+from semsim.attacks.linear.first_layer import FromFirstLayer, SeenLayer, solved
+from semsim.base.errors import AttackFailedError
+from semsim.base.progress import Progress, Report
+from semsim.base.registry import setting
 
 _CHUNK = 4096  # draws at once
 _PAIRS = 8  # ends of a draw that are tried
@@ -30,11 +28,8 @@ _AGREES = 0.9  # least λ of a result; a wrong choice has about 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spear(Checked):
+class Spear(FromFirstLayer):
     """Solve for all pictures of a batch at once; exact where the first layer is linear with ReLU.
-
-    An update of several steps of SGD is a sum of such gradients, and works while the steps leave
-    the first layer's ReLUs as they were.
 
     Beyond the paper: rows at which few pictures seem to be on are drawn more often, a direction is
     kept only if both halves of its zeros decide it, and zeros are told by the noise that the
@@ -49,64 +44,29 @@ class Spear(Checked):
         "code": {},
         "fast": {"samples": 200_000},
     }
+    called: ClassVar = "SPEAR"
 
     samples: int = setting(8_000_000, least=1)
 
-    # As `Simulates`: it takes an update for one gradient, and needs no labels.
-    updates: ClassVar = "one-gradient"
-    label: ClassVar = None
-    batch_norm: ClassVar = "eval"
-
-    def __call__(
-        self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent
-    ) -> Reconstruction:
-        """Reconstruct the image behind `seen`.
-
-        Raises:
-            SettingsError: Where the first layer is no linear layer with bias and ReLU.
-            AttackFailedError: Where the gradient is zero, not finite or disturbed.
-        """
-        (found,) = self._pictures(seen.model, seen.gradients, seen.shape, 1, rng, report)
-        return found
-
-    def solve(
-        self, seen: UpdateObservation, labels: Sequence[int], rngs: Rngs, report: Report
+    def pictures(
+        self, layer: SeenLayer, count: int, rng: torch.Generator, report: Report
     ) -> list[Found]:
-        """All pictures of a client, in no order; errors as `__call__`, and where draws run out."""
-        gradients, count = seen.mean_gradient(), seen.pictures
-        return [*self._pictures(seen.model, gradients, seen.shape, count, rngs[0], report)]
-
-    def _pictures(
-        self,
-        model: AttackedModel,
-        gradients: Sequence[Tensor],
-        shape: tuple[int, int, int],
-        count: int,
-        rng: torch.Generator,
-        report: Report,
-    ) -> list[Reconstruction]:
-        layer = first_layer(model, shape)
-        places = {id(one): place for place, one in enumerate(model.parameters())}
-        of_weight, of_bias = (
-            in_float64(gradients[places[id(one)]]) for one in (layer.weight, layer.bias)
-        )
-        weight, bias = in_float64(layer.weight.detach()), in_float64(layer.bias.detach())
-        mean, std = in_float64(model.mean), in_float64(model.std)
-        space = _Space.of(of_weight, count)
+        """As `FromFirstLayer.pictures`; all of them, or an error where draws run out."""
+        space = _Space.of(layer.of_weight, count)
         known, agreed = 0, 0.0
         for found in space.directions(self.samples, rng, report):
             known = min(len(found), count)
-            mixing = space.scaled(found[:count].T, of_bias) if known == count else None
+            mixing = space.scaled(found[:count].T, layer.of_bias) if known == count else None
             if mixing is None:
                 continue
             inputs = torch.linalg.solve(mixing, space.rows)  # (b, n)
-            apart = space.disagreement(inputs @ weight.T + bias, mixing)
+            apart = space.disagreement(inputs @ layer.weight.T + layer.bias, mixing)
             agreed = max(agreed, 1 - float(apart.mean()))
             if agreed >= _AGREES:
                 report(Progress(self.samples, self.samples, f"{count} of {count} pictures"))
-                dark = ((0.5 - mean) / std).expand(1, *shape).reshape(1, -1)
-                grey = space.disagreement(dark @ weight.T + bias, mixing)
-                return _results(inputs.view(count, *shape) * std + mean, apart, grey)
+                dark = ((0.5 - layer.mean) / layer.std).expand(1, *layer.shape).reshape(1, -1)
+                grey = space.disagreement(dark @ layer.weight.T + layer.bias, mixing)
+                return solved(layer.images(inputs), apart, grey)
         if known < count:
             raise AttackFailedError(
                 f"{self.samples:,} draws gave {known} of {count} pictures. Take more samples, or a "
@@ -116,66 +76,6 @@ class Spear(Checked):
             f"The {count} pictures found agree with the gradient at a share of λ = {agreed:.2f} of "
             f"the first layer's units; {_AGREES} is asked. A defence may have disturbed it."
         )
-
-
-def _results(images: Tensor, apart: Tensor, grey: Tensor) -> list[Reconstruction]:
-    return [
-        Reconstruction(
-            image=image.clamp(0, 1).to("cpu", torch.float32),
-            objective=float(own),
-            residual=float(own),
-            grey_residual=float(greys),
-            blown_up=float((image - 0.5).square().mean()) > BLOW_UP,
-        )
-        for image, own, greys in zip(images, apart, grey, strict=True)
-    ]
-
-
-def first_layer(model: AttackedModel, shape: tuple[int, int, int]) -> nn.Linear:
-    """Return the linear layer that a model applies to a whole image, with ReLU behind it.
-
-    Args:
-        shape: (C, H, W) of an image.
-
-    Raises:
-        SettingsError: Where there is none.
-    """
-    ran: list[tuple[nn.Module, Tensor, Tensor]] = []
-    assert isinstance(model, nn.Module)
-    leaves = [one for one in model.modules() if not list(one.children())]
-    hooks = [
-        one.register_forward_hook(lambda layer, given, out: ran.append((layer, given[0], out)))
-        for one in leaves
-    ]
-    probe = torch.rand(2, *shape, generator=torch.Generator().manual_seed(0))
-    probe = probe.to(next(model.parameters()))
-    try:
-        with torch.no_grad():
-            model(probe)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    places = [place for place, one in enumerate(ran) if list(one[0].parameters())]
-    name = type(ran[places[0]][0]).__name__ if places else "nothing with weights"
-    refusal = SettingsError(
-        "SPEAR works on a network whose first layer is a linear layer with bias and with ReLU "
-        f"behind it; the first of this one is {name}. Take invgrad or prior."
-    )
-    if not places or not isinstance(ran[places[0]][0], nn.Linear):
-        raise refusal
-    layer, given, out = ran[places[0]]
-    assert isinstance(layer, nn.Linear)
-    whole = ((probe - model.mean) / model.std).flatten(1)
-    behind = ran[places[0] + 1 :]
-    relu = bool(behind) and (
-        isinstance(behind[0][0], nn.ReLU)
-        or (behind[0][1].shape == out.shape and torch.equal(behind[0][1], out.relu()))
-    )
-    if layer.bias is None or not relu or given.shape != whole.shape:
-        raise refusal
-    if not torch.allclose(given, whole, rtol=1e-4, atol=1e-5):
-        raise refusal
-    return layer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -16,14 +16,19 @@ from torch import nn
 from semsim.attacks.linear.rank import Shape
 from semsim.base.cli.terminal import Json, say, show_told, text_table, told_errors
 from semsim.base.errors import DataError, SettingsError
+from semsim.base.registry import build, read_plugin
 from semsim.reporting.export import write_picture
 from semsim.systems.audit.advice import TryOut, advice, described, signed, stated, try_outs
+from semsim.systems.audit.client import client_text, client_view
 from semsim.systems.audit.figure import leak_figure
 from semsim.systems.audit.network import ReadNetwork, leaked_layers, network_of, read_network
 from semsim.systems.audit.numeric_rank import CheckedLayer, checked_layers, measured_index
 from semsim.systems.audit.security_index import CNN3, SecurityIndex, security_index
+from semsim.targets import TARGETS
+from semsim.targets.model import TargetModel, load_target
 
 _YES_OR_NO = {True: "yes", False: "no", None: "–"}
+_CLASSES = 10  # of a target that was not trained
 _SHOWN = 8  # try-outs, of which a deep network has dozens
 
 
@@ -32,7 +37,7 @@ class Audited:
     """A network under audit.
 
     Attributes:
-        model: None until its weights are needed.
+        network: Its layers, as c(M) counts them.
     """
 
     name: str
@@ -45,7 +50,8 @@ def audit(
     network: Annotated[
         str,
         typer.Argument(
-            help="cnn3:1 to cnn3:4, built in, or model.py:Net, a class of a file of yours. "
+            help="cnn3:1 to cnn3:4, built in; a target of campaigns, as mlp or imprint:bins=64, or "
+            "the .safetensors file of a trained one; or model.py:Net, a class of a file of yours. "
             "CAUTION: the file is run, as by `python model.py`. Audit only files you trust."
         ),
     ],
@@ -63,39 +69,75 @@ def audit(
 
     A layer that widens, putting out more values than it gets, binds the input of the next one
     (COPA's pull-back); the paper asks that its weight has full rank too, which --verify computes.
-    The class of a file is made without arguments. Its layers must follow one another, without
-    shortcuts.
+    The class of a file is made without arguments. c(M) is defined for layers that follow one
+    another, without shortcuts. Then come batches that SPEAR gets back exactly, where the network
+    begins with a linear layer and ReLU, and what a client that received the model could notice.
     """
     with told_errors():
-        found = audited(network, shape_of(size), seed)
-        index = security_index(found.network.layers, found.input_shape)
-        checked = _checked(found, index, seed) if verify else None
-        table = layer_text(index, found.network.names, checked or ())
-        parts = [f"{found.name}, input {size}", table]
-        parts += [stated(index), *advice(index, found.network.notes)]
-        if checked is not None:
-            parts.append(_verified(found, index, checked))
-        tried = try_outs(found.network.layers, found.input_shape)
-        parts.append(_try_out_text(found, index, tried))
-        show_told(_rows(found, index, checked or (), tried), "\n\n".join(parts), as_json)
+        shape = shape_of(size)
+        model = model_of(network, shape, seed)
+        try:
+            read = read_network(model, shape)
+            found = Audited(name=network, model=model, network=read, input_shape=shape)
+            rows, parts = _of_layers(found, verify, seed, figure)
+        except SettingsError as error:
+            if verify or figure is not None or not _answers(model, shape):
+                raise
+            rows, parts = [], [f"c(M) is not defined here: {error}"]
+        exact, signs = client_view(model, shape)
+        rows += [{"table": "client", **asdict(one)} for one in signs]
+        parts += [*exact, client_text(signs)]
+        told = "\n\n".join([f"{network}, input {size}", *parts])
+        show_told(rows, told, as_json)
         if figure is not None:
-            write_leaks(index, found.name, figure)
             say(f"Wrote {figure}")
 
 
-def audited(text: str, input_shape: Shape, seed: int) -> Audited:
-    """The network that `text` names, read; weights that it draws are drawn with `seed`.
+def _of_layers(
+    found: Audited, verify: bool, seed: int, figure: Path | None
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Rows and paragraphs on c(M); the figure is written."""
+    index = security_index(found.network.layers, found.input_shape)
+    checked = _checked(found, index, seed) if verify else None
+    parts = [layer_text(index, found.network.names, checked or ())]
+    parts += [stated(index), *advice(index, found.network.notes)]
+    if checked is not None:
+        parts.append(_verified(found, index, checked))
+    tried = try_outs(found.network.layers, found.input_shape)
+    parts.append(_try_out_text(found, index, tried))
+    if figure is not None:
+        write_leaks(index, found.name, figure)
+    return _rows(found, index, checked or (), tried), parts
 
-    Raises `DataError` where there is none, `SettingsError` where c(M) does not know it.
+
+def _answers(model: nn.Module, shape: Shape) -> bool:
+    """Check that a model takes images of `shape` at all."""
+    try:
+        with torch.no_grad():
+            return isinstance(model.eval()(torch.zeros(2, *shape)), torch.Tensor)
+    except Exception:  # noqa: BLE001  what a stranger's forward can raise has no common type
+        return False
+
+
+def model_of(text: str, input_shape: Shape, seed: int) -> nn.Module:
+    """The network that `text` names; weights that it draws are drawn with `seed`.
+
+    Raises `DataError` where there is none, `SettingsError` for a target that cannot be.
     """
+    if text.endswith(".safetensors"):
+        return load_target(Path(text))
     with torch.random.fork_rng():
         torch.manual_seed(seed)  # a class draws its weights from the global generator
         if text.startswith("cnn3:"):
-            model = _built_in(text.removeprefix("cnn3:"), input_shape)
-        else:
-            model = model_of_file(text)
-    network = read_network(model, input_shape)
-    return Audited(name=text, model=model, network=network, input_shape=input_shape)
+            return _built_in(text.removeprefix("cnn3:"), input_shape)
+        if text.partition(":")[0] in TARGETS:
+            plugin = read_plugin(TARGETS, text)
+            made = build(TARGETS, plugin.name, plugin.settings)
+            facts = {"mean": [0.5] * input_shape[0], "std": [0.5] * input_shape[0]}
+            names = [str(number) for number in range(_CLASSES)]
+            size = (input_shape[1], input_shape[2])
+            return TargetModel(made, names, **facts, size=size).eval()
+        return model_of_file(text)
 
 
 def model_of_file(text: str) -> nn.Module:

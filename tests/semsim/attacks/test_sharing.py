@@ -5,7 +5,7 @@ from semsim.attacks.as_text import check_shared, read_attack, read_shared
 from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.base.registry import build
 
-SEVERAL = {"invgrad", "prior", "spear"}
+SEVERAL = {"invgrad", "prior", "spear", "imprint"}
 
 
 @pytest.mark.parametrize("way", SHARED)

@@ -6,7 +6,8 @@ from made_linear import target as made_target
 from torch import nn
 
 from semsim.attacks.descent import attack_updates
-from semsim.attacks.linear.spear import Spear, first_layer
+from semsim.attacks.linear.first_layer import first_layer
+from semsim.attacks.linear.spear import Spear
 from semsim.attacks.observe import BatchGradient, Update, assigned, observe_round
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.registry import build
