@@ -151,6 +151,7 @@ class Study:
     version: int = 1  # of the protocol: 1 at the start, one more at each change of settings
     targets: Mapping[str, TargetTest] = field(default_factory=dict)  # by model, where known
     judges: tuple[str, ...] = ()  # SHA-256 of the weights that ranked the words of its lists
+    by: str = ""  # the account that made it, where there are accounts
 
     @property
     def kind(self) -> Kind:
@@ -376,11 +377,13 @@ class Session:
 class Invitation:
     """A link to be used once: to make an account, or to give `account` a new password.
 
-    `id` is the SHA-256 of the link's token, so that knowing it opens nothing.
+    `id` is the SHA-256 of the link's token, so that knowing it opens nothing; `note` is whom it is
+    for.
     """
 
     id: str
     role: Role
+    note: str
     invited_by: str
     created: datetime
     expires: datetime

@@ -130,9 +130,13 @@ def _put_password(store: Store, account: Account, new: str, keep: str) -> Accoun
     return store.write(lambda tx: accounts.put_secret(tx, account.id, secret, keep=keep))
 
 
-def invite(store: Store, role: Role, now: datetime, *, by: Account) -> str:
-    """Return the token of a link that makes an account of that role, once, in 7 days."""
-    return _invite(store, by.id, role, now, by=by)
+def invite(store: Store, role: Role, now: datetime, *, by: Account, note: str = "") -> str:
+    """Return the token of a link that makes an account of that role, once, in 7 days.
+
+    Args:
+        note: Whom it is for, in up to `LONGEST_NAME` letters; more are cut off.
+    """
+    return _invite(store, by.id, role, now, note=_plain(note)[:LONGEST_NAME], by=by)
 
 
 def invite_to_reset(store: Store, account_id: str, now: datetime, *, by: Account) -> str:

@@ -62,6 +62,7 @@ def studies(data_dir: DataDir = DATA, database: Database = None, as_json: Json =
             "status": one.status,
             "simulated": one.spec.simulated,
             "voter": one.spec.voters,
+            "made_by": one.by,
             "items": one.n_items,
             "link": rooted(f"/join/{one.token}"),
         }
@@ -69,7 +70,8 @@ def studies(data_dir: DataDir = DATA, database: Database = None, as_json: Json =
     ]
     told = (
         f"{row['id']}  {row['name']}  {row['task']} {row['status']}"
-        f"{_by(str(row['voter']))}  {row['items']} items  link {row['link']}"
+        f"{_by(str(row['voter']))}{_made_by(str(row['made_by']))}  {row['items']} items"
+        f"  link {row['link']}"
         for row in rows
     )
     show(rows, "\n".join(told), as_json)
@@ -78,6 +80,10 @@ def studies(data_dir: DataDir = DATA, database: Database = None, as_json: Json =
 def _by(voter: str) -> str:
     """Return who answers a study in place of people, after its status."""
     return {PEOPLE: "", JURY: " simulated"}.get(voter, f" by {voters_words(voter)}")
+
+
+def _made_by(account: str) -> str:
+    return account and f"  made by {account}"
 
 
 FLAGS = (
@@ -143,7 +149,7 @@ def create(
             say("Dry run: nothing was written.")
             raise typer.Exit(1 if found.problems else 0)
     with opened(database, data_dir, make=True) as store:
-        made = keep_study(store, found, pictures(images, data_dir, write=True))
+        made = keep_study(store, found, pictures(images, data_dir, write=True), say)
         alike = [one for one in labelling.list_studies(store) if one.name == made.name]
     if len(alike) > 1:
         alike_are = counted(len(alike), "study", "studies")

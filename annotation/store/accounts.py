@@ -192,9 +192,18 @@ def _forget_ended_sessions(tx: Transaction, now: datetime) -> None:
 
 
 def invite(
-    tx: Transaction, invited_by: str, role: Role, now: datetime, *, account_id: str | None = None
+    tx: Transaction,
+    invited_by: str,
+    role: Role,
+    now: datetime,
+    *,
+    note: str = "",
+    account_id: str | None = None,
 ) -> str:
     """The token of a new link; with `account_id` it gives that account a new password.
+
+    Args:
+        note: Whom it is for.
 
     Raises `NotFoundError` for the account.
     """
@@ -205,6 +214,7 @@ def invite(
         InvitationRow(
             token_sha256=digest(token),
             role=role,
+            note=note,
             account_id=account_id,
             invited_by=invited_by,
             created=now,

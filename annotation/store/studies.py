@@ -84,6 +84,7 @@ _MADE_ONCE = {
 def add_study(tx: Session, plan: StudyPlan, now: datetime) -> Study:
     """Store a planned study with all its items and K free slots for each."""
     row = _study_row(plan, now)
+    row.by = author(tx).get("by", "")
     tx.add(row)
     tx.flush()
     source_ids = {original.image_id: str(uuid.uuid4()) for original in plan.originals}

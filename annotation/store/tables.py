@@ -119,6 +119,7 @@ class StudyRow(Table):
     protocol: Mapped[str] = mapped_column(String(64))
     version: Mapped[int]
     created: Mapped[datetime] = mapped_column(UtcDateTime)
+    by: Mapped[str] = mapped_column(Text)  # the account that made it, "" without accounts
 
 
 class ProtocolRow(Table):
@@ -277,6 +278,7 @@ class SlotRow(Table):
             for name, column, value in (("fresh", "k", 0), ("begun", "begun", 1))
         ),
         Index("ix_slot_leased", "study_id", "cell", "lease_until", **_where("state = 'leased'")),
+        Index("ix_slot_done", "study_id", "stimulus_id", **_where("state = 'done'")),
         Index("ix_slot_held", "annotator_id", "state", "cell", "stimulus_id"),
         Index("ix_slot_given", "annotator_id", "given", "source_id", **_where("given IS NOT NULL")),
         CheckConstraint("state IN ('free', 'leased', 'done')", name="state"),
@@ -340,8 +342,9 @@ class VoteRow(Table):
             unique=True,
             **_where("status = 'counted'"),
         ),
-        Index("ix_vote_study_id_server_ts", "study_id", "server_ts"),
-        Index("ix_vote_given", "annotator_id", "status", "rt_ms"),
+        # With all that pages count, which then touch no row.
+        Index("ix_vote_study_id_server_ts", "study_id", "server_ts", "status"),
+        Index("ix_vote_given", "annotator_id", "status", "rt_ms", "answer"),
         Index("uq_vote_quality_trial", "trial_id", unique=True, **_where("status = 'quality'")),
         CheckConstraint(
             "status IN ('counted', 'superseded', 'surplus', 'excluded', 'quality')", name="status"
@@ -435,6 +438,7 @@ class InvitationRow(Table):
 
     token_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
     role: Mapped[str] = mapped_column(Word)
+    note: Mapped[str] = mapped_column(Text)  # whom it is for
     account_id: Mapped[str | None] = mapped_column(ForeignKey("account.id"))
     invited_by: Mapped[str] = mapped_column(ForeignKey("account.id"))
     created: Mapped[datetime] = mapped_column(UtcDateTime)

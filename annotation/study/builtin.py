@@ -107,7 +107,13 @@ def _wanted(sets: Sequence[Path], pairs: Sequence[Path]) -> list[tuple[StudySpec
     """Return the settings and the sets of each study; the one for people at naming comes last."""
     spec = StudySpec(name=SIMULATED, title="Symbols", task=USUAL_TASK, simulated=True)
     faces = StudySpec(
-        name=PAIRS, title="Faces", task=Task("pair"), decoy_rate=_DECOYS, texts=_OF_PERSONS
+        name=PAIRS,
+        title="Faces",
+        task=Task("pair"),
+        decoy_rate=_DECOYS,
+        texts=_OF_PERSONS,
+        set_aside=2,  # persons, of whom practice shows pairs that differ
+        practice=2,
     )
     people = replace(spec, name=PEOPLE, simulated=False, **_FOR_PEOPLE)
     return [one for one in ((spec, sets), (faces, pairs), (people, sets)) if one[1]]

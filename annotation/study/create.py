@@ -171,6 +171,7 @@ log = logging.getLogger(__name__)
 
 MOST_PROBLEMS_SHOWN = 30
 NOTHING_TO_SHOW = "The sets hold no reconstruction whose attack succeeded."
+ROOM = 2**28  # bytes of pixels of originals that are kept while sets are read
 GOLD = ("model", "image_id", "answer")  # columns
 
 
@@ -233,12 +234,23 @@ def create_study(
     return keep_study(store, examine(spec, sets, manifests, gold=gold), images)
 
 
-def keep_study(store: Store, found: Examination, images: kept.Shelf) -> Study:
-    """The study that has been examined, as `create_study` makes it."""
+def keep_study(
+    store: Store,
+    found: Examination,
+    images: kept.Shelf,
+    tell: Callable[[str], None] = lambda what: None,
+) -> Study:
+    """The study that has been examined, as `create_study` makes it.
+
+    Args:
+        tell: Called with what is done next.
+    """
     plan = found.plan
     if plan is None:
         raise StudyError(listed(found.problems))
+    tell(f"Keeping {counted(len(found.content), 'picture')}.")
     kept.keep_all(images, found.content.values())
+    tell(f"Storing {counted(len(plan.items), 'item')}.")
     now = datetime.now(UTC)
     made = store.write(lambda tx: studies.add_study(tx, plan, now))
     store.settle()
@@ -318,6 +330,8 @@ class _Reading:
     reconstructions: list[Reconstruction] = field(default_factory=list)
     content: dict[str, bytes] = field(default_factory=dict)  # PNG by SHA-256
     held: dict[tuple[object, ...], str] = field(default_factory=dict)  # that SHA-256 by pixels
+    known: dict[Path, tuple[np.ndarray, Sight]] = field(default_factory=dict)  # first originals
+    room: int = ROOM
     sights: dict[str, tuple[Sight, Sight]] = field(default_factory=dict)  # of each pair
 
     def attempt(self, work: Callable[[], T], where: str = "") -> T | None:
@@ -341,11 +355,11 @@ class _Reading:
         self.attempt(partial(self._read_pair, folder, image), image.where)
 
     def _read_pair(self, folder: SetFolder, image: SetImage) -> None:
-        left = self.attempt(partial(read_picture, image.original), image.where)
+        left = self.attempt(partial(self._read_original, image.original), image.where)
         right = self.attempt(partial(read_picture, image.reconstruction), image.where)
         if left is None or right is None:
             return
-        original, shown = np.asarray(left[0]), np.asarray(right[0])
+        original, shown = left[0], np.asarray(right[0])
         self.sights[f"image {image.image_id} of {folder.model}"] = (left[1], right[1])
         _check_size(image.reconstruction, shown, original)
         attacked = self._read_attacked(image, original)
@@ -376,6 +390,17 @@ class _Reading:
                 jury=folder.jury.get(("reconstruction", image.image_id), ()),
             )
         )
+
+    def _read_original(self, path: Path) -> tuple[np.ndarray, Sight]:
+        """Read a picture that every model may have again: once, as long as there is room."""
+        if path in self.known:
+            return self.known[path]
+        picture, sight = read_picture(path)
+        pixels = np.asarray(picture)
+        if pixels.nbytes <= self.room:
+            self.room -= pixels.nbytes
+            self.known[path] = pixels, sight
+        return pixels, sight
 
     def _read_attacked(self, image: SetImage, original: np.ndarray) -> str | None:
         if image.attacked is None:

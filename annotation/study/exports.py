@@ -15,6 +15,7 @@ from semsim.base.columns import AT_CHANCE, ITEM_COLUMNS, RATED, TARGET_COLUMNS, 
 
 Rows = list[dict[str, Any]]
 
+_FACTS: dict[str, ListFacts | None] = {}  # of lists, by study
 PICTURES = ("original", "reconstruction", "attacked", "shown")  # columns of SHA-256s
 
 
@@ -89,8 +90,14 @@ def read_items(store: Store, study_id: str) -> Rows:
 
 
 def facts_of_lists(store: Store, study_id: str) -> ListFacts | None:
-    """Return the facts of the study's candidate lists; None without any. Raises `NotFoundError`."""
-    return list_facts(_at_once(store, study_id, reports.candidate_lists)[1])
+    """Return the facts of the study's candidate lists; None without any. Raises `NotFoundError`.
+
+    They never change, and are computed once.
+    """
+    (study,) = _at_once(store, study_id)
+    if study.id not in _FACTS:
+        _FACTS[study_id] = list_facts(_at_once(store, study_id, reports.candidate_lists)[1])
+    return _FACTS[study_id]
 
 
 def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd.DataFrame:

@@ -29,6 +29,7 @@ from semsim.base.errors import SemsimError
 from semsim.base.words import first_of
 
 THUMBNAILS = 6
+NAMELESS = "Give the study a name; annotators never see it."
 Asked = Annotated[dict[str, Any], Body()]
 
 
@@ -100,7 +101,8 @@ class _New:
             found = new_study.look(self.context.store, of_mapping(asked), self._known())
         except StudyError as error:
             return {"problems": {"question": str(error).splitlines()}, "said": {}}
-        told = {"problems": found.problems, "said": found.said, "enough": found.enough}
+        told: dict[str, Any] = {"problems": found.problems, "fields": found.fields}
+        told |= {"said": found.said, "enough": found.enough}
         if found.plan is None:
             return told
         keys = {one.model: _key(one.folder) for one in found.folders}
@@ -120,15 +122,20 @@ class _New:
             draft = of_mapping(asked)
             found = new_study.look(self.context.store, draft, self._known())
             problems = {step: list(lines) for step, lines in found.problems.items()}
+            fields = dict(found.fields)
             if not str(draft.settings.get("name", "")).strip():
-                problems["review"] = ["Give the study a name; annotators never see it."]
+                problems["review"], fields[NAMELESS] = [NAMELESS], "name"
             if not draft.sets:
                 problems.setdefault("pictures", ["Choose at least one set of pictures."])
             if problems:
-                return {"problems": problems}
+                return {"problems": problems, "fields": fields}
             examined = new_study.made_of(draft, self._known())
             if examined.plan is None:
-                return {"problems": new_study.problems_of_making(draft, examined, self._known())}
+                problems = new_study.problems_of_making(draft, examined, self._known())
+                return {
+                    "problems": problems,
+                    "fields": dict.fromkeys(problems.get("people", ()), "gold"),
+                }
             store = self.context.store_for(request)
             made = keep_study(store, examined, self.context.images)
         except StudyError as error:

@@ -5,7 +5,7 @@ A draft is the mapping of `study.study_file`, as the page sends it; sets go by t
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,22 +71,28 @@ def without_others(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def problems_by_step(settings: Mapping[str, Any], error: StudyError) -> dict[str, list[str]]:
-    """Each problem of `error`, which `settings` raise, under the step it goes away with.
+def fields_of(settings: Mapping[str, Any], error: StudyError) -> dict[str, str]:
+    """Return the setting that each problem of `error`, which `settings` raise, is put right at.
 
-    A step is asked by taking all of its settings as they usually are.
+    It goes away without it, or comes by it alone; of several settings it is one of the last step.
     """
+    lines, found = set(str(error).splitlines()), dict[str, str]()
+    usual = {"name": "-", "task": settings["task"]}
+    own = [name for name in settings if name not in usual]
+    for name in (one for step in reversed(STEPS) for one in own if _is_of(step, one)):
+        others = {one: value for one, value in settings.items() if one != name}
+        gone = lines - {*_problems(others)}
+        for line in gone or lines & {*_problems({**usual, name: settings[name]})}:
+            found.setdefault(line, name)
+    return found
+
+
+def _by_step(error: StudyError, fields: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the problems of `error` by the step of their settings, see `fields_of`."""
     found: dict[str, list[str]] = {}
-    left = str(error).splitlines()
-    for step in reversed(STEPS):
-        kept = {name: value for name, value in settings.items() if not _is_of(step, name)}
-        still = _problems({"name": "-", **kept})
-        gone = [line for line in left if line not in still]
-        if gone:
-            found[step] = gone
-        left = [line for line in left if line in still]
-    if left:
-        found.setdefault("question", []).extend(left)
+    for line in str(error).splitlines():
+        at = SETTINGS[fields[line]].at if line in fields else None
+        found.setdefault(at[0] if at else "question", []).append(line)
     return found
 
 
@@ -109,6 +115,7 @@ class Look:
 
     Attributes:
         problems: By step.
+        fields: The setting of each problem that one setting is to blame for.
         said: Sentences by step.
         enough: Whether the expected people are enough.
         plan: What would be asked, None where something is wrong with it or no set is chosen.
@@ -119,6 +126,7 @@ class Look:
     enough: bool = True
     plan: StudyPlan | None = None
     folders: Sequence[SetFolder] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 def chosen(draft: StudyFile, known: Known) -> list[Path]:
@@ -165,14 +173,17 @@ def _read(folder: Path, age: tuple[int, ...]) -> SetFolder:
 def look(store: Store, draft: StudyFile, known: Known) -> Look:
     """Return the outlook of the draft as it stands."""
     settings = without_others(draft.settings)
-    named = {**settings, "name": str(settings.get("name") or "-")}  # asked for in the last step
+    name = str(settings.get("name", "")).strip() or "-"  # asked for in the last step
+    named = {**settings, "name": name}
     problems: dict[str, list[str]] = {}
+    fields: dict[str, str] = {}
     folders: list[SetFolder] = []
     spec = None
     try:
         spec = StudySpec(**named) if "task" in named else None
     except StudyError as error:
-        problems = problems_by_step(named, error)
+        fields = fields_of(named, error)
+        problems = _by_step(error, fields)
     if "task" not in named:
         problems["question"] = ["Choose what people are asked."]
     try:
@@ -183,7 +194,7 @@ def look(store: Store, draft: StudyFile, known: Known) -> Look:
                 return _told(store, draft, outline(spec, folders), folders)
     except StudyError as error:
         problems["pictures"] = str(error).splitlines()
-    return Look(problems=problems, said=_of_sets(folders), folders=folders)
+    return Look(problems=problems, said=_of_sets(folders), folders=folders, fields=fields)
 
 
 def _between(spec: StudySpec, folders: Sequence[SetFolder]) -> dict[str, list[str]]:

@@ -179,6 +179,7 @@ class _Overview:
             study=study,
             now=self._now(request, study),
             facts=study_view.facts(study),
+            whose=study_view.whose(study, self.context.account(request)),
             versions=versions,
             table=study_view.versions_table(versions, lists.said if lists else ()),
             settings=_amendable(study),

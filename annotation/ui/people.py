@@ -17,7 +17,7 @@ from annotation.study.labelling import get_study
 from annotation.tasks.wording import PLAIN
 from annotation.texts import counted
 from annotation.ui import StudyContext
-from annotation.ui.study_view import when
+from annotation.ui.study_view import when, whose
 from annotation.votes.exclusion import Effect
 from annotation.web.api import routes
 from annotation.web.page_api import Fields, link_of
@@ -111,6 +111,7 @@ class _People:
             may=may(chosen) if chosen else (),
             facts=person_facts(chosen) if chosen else (),
             backups=BACKUPS,
+            whose=whose(study, self.context.account(request)),
             failed=caught,
             when=lambda then: when(then, now),
             link=lambda **to: "?" + urlencode({"study": study.id, "at": at, **to}),

@@ -32,7 +32,7 @@ from annotation.ui.results_view import (
     rates,
     remarks,
     section,
-    shown_name,
+    told_name,
     why,
 )
 from annotation.votes.agreement import Coding
@@ -327,7 +327,7 @@ def _undecided_models(results: Results) -> str:
     names = [name for name in results.study.models if name not in decided]
     if not names:
         return ""
-    told = first_of([shown_name(name) for name in names], NAMED, last=", {} more")
+    told = first_of([told_name(name) for name in names], NAMED, last=", {} more")
     return f" No picture is decided of {told}."
 
 
@@ -350,7 +350,7 @@ def _models_at(results: Results, known: pd.DataFrame, rate: float) -> str:
     test = results.study.target_of(only["model"])
     right = f" (its target is {test.text})" if test.accuracy is not None else ""
     share = percent(rate, only["rate_low"], only["rate_high"], only["reason"])
-    return f"{share} of {shown_name(only['model'])}{right}"
+    return f"{share} of {told_name(only['model'])}{right}"
 
 
 def controls(results: Results) -> list[str]:
@@ -417,7 +417,7 @@ def standstill(results: Results) -> str:
     if not len(watch.votes):
         return section(title, "", f"Not known yet: the first look, {each}, has not come.")
     told = [_stood(watch, each), _rule_of(results.study.spec.quiet_looks, watch)]
-    last = pd.Series(map(shown_name, names)).groupby(watch.bands[-1]).agg(", ".join)
+    last = pd.Series(map(told_name, names)).groupby(watch.bands[-1]).agg(", ".join)
     rows = [(str(band), models) for band, models in last.items() if band]
     shown = grid(title, ("Band", f"Models at vote {watch.votes[-1]:,}"), rows)
     lines = fill("results_remarks.html", lines=[" ".join(told)])
@@ -655,7 +655,7 @@ def router(context: StudyContext) -> APIRouter:
         return _page(study=results.study, tab=tab, files=files, imports=others, **told)
 
     def table(study_id: str, name: str) -> Response:
-        results = cache.get(study_id)
+        results = cache.get(study_id, now=True)
         found = results_view.tables(results)
         if name == BESIDE:
             found[name] = results_beside.found(cache, results).table

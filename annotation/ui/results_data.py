@@ -7,6 +7,8 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from concurrent import futures
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -45,6 +47,7 @@ from semsim.base.stats.standstill import Standstill
 
 KEPT = 8  # studies whose results stay in memory
 FEW = 5000  # votes wanted: up to so many, computing takes less than starting a process does
+PATIENCE = 1.5  # seconds for which newer results of a large study are waited for
 EXAMPLES = 4  # pictures of a kind
 CLEAR = 0.8  # share of the votes on a picture that say one thing, from which it is clear
 _ROUNDING = 1e-9  # of shares
@@ -209,6 +212,10 @@ def read_results(store: Store, study_id: str) -> Results:
     return results_of(*read_collected(store, study_id))
 
 
+def _is_large(study: Study) -> bool:
+    return study.n_items * study.spec.votes_per_item > FEW
+
+
 def _apart(url: str, study_id: str) -> Results:
     """As `read_results`, in a process of its own that imports no more than this needs."""
     done = subprocess.run(
@@ -233,12 +240,21 @@ def answer() -> None:
         pickle.dump(read_results(store, study_id), sys.stdout.buffer)
 
 
+@dataclass
+class _Kept:
+    """Results of one study, the state they are of, and the work that looks for newer ones."""
+
+    state: State = (-1, 0)
+    results: Results | None = None
+    work: Future[Results] | None = None
+
+
 class ResultsCache:
     """Results of studies, computed anew only after something has happened in a study.
 
-    One computation runs at a time, whoever asks for it. That of a large study has a process of its
-    own: Python runs one thread at a time, so in the server's every vote would wait for it. Reading
-    takes one read transaction, which makes no vote wait.
+    One computation of a study runs at a time, and no other study waits for it. That of a large
+    study has a process of its own: Python runs one thread at a time, so in the server's every vote
+    would wait for it. Reading takes one read transaction, which makes no vote wait.
 
     Attributes:
         imports: The folders of imported votes.
@@ -247,18 +263,47 @@ class ResultsCache:
     def __init__(self, store: Store, imports: Sequence[Path]) -> None:
         self._store, self._imports = store, imports
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, tuple[State, Results]] = OrderedDict()
+        self._known: OrderedDict[str, _Kept] = OrderedDict()
+        self._pool = ThreadPoolExecutor(KEPT, "results")
 
-    def get(self, study_id: str) -> Results:
-        """The results as they are now, also of votes that were imported; raises `NotFoundError`."""
+    def get(self, study_id: str, *, now: bool = False) -> Results:
+        """The results, also of votes that were imported; raises `NotFoundError`.
+
+        Of a large study those known so far, where newer ones take longer than `PATIENCE`; these are
+        computed meanwhile.
+
+        Args:
+            now: Wait for the newest, however long they take.
+        """
         with self._lock:
-            seen, known = self._known.get(study_id, ((-1, 0), None))
-            look = self._of_import if study_id.startswith(imported.PREFIX) else self._of_study
-            self._known[study_id] = look(study_id, seen, known)
+            kept = self._known.setdefault(study_id, _Kept())
             self._known.move_to_end(study_id)
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
-            return self._known[study_id][1]
+            begun = kept.work
+        known = None if now else kept.results
+        wait = PATIENCE if known and _is_large(known.study) else None
+        if begun is not None:  # by another page, maybe before the last vote
+            futures.wait([begun], wait)
+        try:
+            return self._work(study_id, kept).result(wait)
+        except TimeoutError:
+            if kept.results is None:
+                raise
+            return kept.results
+
+    def _work(self, study_id: str, kept: _Kept) -> Future[Results]:
+        """The computation of a study that is under way, or else a new one."""
+        with self._lock:
+            if kept.work is None or kept.work.done():
+                kept.work = self._pool.submit(self._look, study_id, kept)
+            return kept.work
+
+    def _look(self, study_id: str, kept: _Kept) -> Results:
+        look = self._of_import if study_id.startswith(imported.PREFIX) else self._of_study
+        kept.state, found = look(study_id, kept.state, kept.results)
+        kept.results = found
+        return found
 
     def beside(self, results: Results) -> list[tuple[Results, pd.DataFrame]]:
         """Return each study of the other kind that shares pictures: of people, or of a model.
@@ -286,9 +331,9 @@ class ResultsCache:
             return seen, known
         # Votes that come after `now` was read may be in it; then the next look is anew.
         study = get_study(self._store, study_id)
-        if study.n_items * study.spec.votes_per_item <= FEW:
-            return now, read_results(self._store, study_id)
-        return now, _apart(self._store.url, study_id)
+        if _is_large(study):
+            return now, _apart(self._store.url, study_id)
+        return now, read_results(self._store, study_id)
 
     def _of_import(
         self, study_id: str, seen: State, known: Results | None

@@ -15,6 +15,7 @@ from annotation.votes.agreement import Coding
 from annotation.votes.annotators import NOT_ANSWERED
 from annotation.votes.rates import likely_confusions
 from annotation.web.templates import fill
+from semsim.base.plain_names import plain_name
 from semsim.base.stats.intervals import RULE
 from semsim.base.words import percent
 
@@ -137,6 +138,11 @@ def shown_name(model: str) -> str:
     """A model's name without its attack behind it where the name says so itself."""
     name, _, attack = model.rpartition(" · ")
     return name if name.endswith(f"/{attack}") else model
+
+
+def told_name(model: str) -> str:
+    """A model's name in a sentence: in words where it has some."""
+    return plain_name(shown_name(model))
 
 
 def interval(at: float, low: float, high: float, scale: Scale | None = None) -> Range | str:

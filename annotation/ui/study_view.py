@@ -37,8 +37,18 @@ def facts(study: Study) -> list[str]:
     if study.n_failed:
         found.append(f"{counted(study.n_failed, 'failed reconstruction')} left out")
     found.append(f"headline human score: {spec.headline.value}")
-    found += [f"seed {spec.seed}", f"made {study.created:%Y-%m-%d %H:%M} UTC"]
+    by = f" by {study.by}" if study.by else ""
+    found += [f"seed {spec.seed}", f"made {study.created:%Y-%m-%d %H:%M} UTC{by}"]
     return found
+
+
+def whose(study: Study, reader: str | None) -> str:
+    """Return who made a study, as a sentence before a question; "" where the reader did.
+
+    Args:
+        reader: The account that asks, None without accounts.
+    """
+    return f"{study.by} made this study. " if study.by not in ("", reader) else ""
 
 
 def people_table(people: Sequence[AnnotatorRow], now: datetime, mark: str = "") -> str:

@@ -185,11 +185,10 @@ class _Accounts:
         """
         return self._admin_page(self._administrator(request), asked=withdraw)
 
-    def invite(self, request: Request, role: Annotated[Role, Form()]) -> Response:
+    def invite(self, request: Request, role: Annotated[Role, Form()], note: Text = "") -> Response:
         me = self._administrator(request)
-        return self._told(
-            request, me, lambda: accounts.invite(self.store, role, _now(), by=me), role
-        )
+        make = partial(accounts.invite, self.store, role, _now(), note=note, by=me)
+        return self._told(request, me, make, role)
 
     def reset(self, request: Request, account_id: str) -> Response:
         me = self._administrator(request)
@@ -327,7 +326,7 @@ def _signed_in(request: Request, session: Session, goes_to: str) -> Response:
 
 
 def _no_such_link(error: NotFoundError) -> Response:
-    return page("message.html", 404, title="No such link", text=str(error))
+    return page("message.html", 404, title="No such link", text=str(error), back=LOGIN)
 
 
 def _invitation_page(

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse
 
 from annotation.accounts.access import way_in
 from annotation.web.root_path import rooted
+from semsim.base.plain_names import name_html
 from semsim.base.storage.places import files_of
 
 _HALF = files_of("annotation")
@@ -31,7 +32,7 @@ _TEMPLATES = Environment(
     undefined=StrictUndefined,
     extensions=[_Lines],
 )
-_TEMPLATES.globals.update(rooted=rooted, way_in=way_in)
+_TEMPLATES.globals.update(rooted=rooted, way_in=way_in, name_of=name_html)
 
 
 def fill(template: str, **values: Any) -> str:

@@ -12,6 +12,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from semsim.base.errors import SemsimError
+from semsim.base.plain_names import name_html
 from semsim.base.storage.places import files_of
 from semsim.base.words import agreeing, counted
 from semsim.reporting.writing import templates_in
@@ -63,7 +64,7 @@ def _templates(package: str) -> Environment:
     """Templates in the folder `html` of a package, and those in `html` beside this module."""
     found = templates_in(*(files_of(one) / "html" for one in (package, _OWN)))
     found.globals |= {"agreeing": agreeing, "counted": counted, "rooted": rooted}
-    found.globals["explained"] = _explained
+    found.globals |= {"explained": _explained, "name_of": name_html}
     return found
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 from semsim.base.columns import MODEL_KEY
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import is_start
+from semsim.base.plain_names import plain_name
 from semsim.base.sets.imports import Listed, list_imports
 from semsim.base.stats.analysis import Analysis, AnalysisSettings
 from semsim.base.stats.evidence import model_key
@@ -377,7 +378,8 @@ def source_of(study_id: str) -> str:
 
 def model_choices(analysis: Analysis) -> list[tuple[str, str]]:
     """(name, key) of every model."""
-    return [(row["label"], model_key(row)) for _, row in analysis.models.iterrows()]
+    rows = (row for _, row in analysis.models.iterrows())
+    return [(plain_name(row["label"]), model_key(row)) for row in rows]
 
 
 def rows_of_model(table: pd.DataFrame, key: str) -> pd.DataFrame:

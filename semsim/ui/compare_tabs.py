@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.metric_spec import controlled, is_start
+from semsim.base.plain_names import plain_name
 from semsim.base.stats.agreement import best_first
 from semsim.base.stats.evidence import model_key
 from semsim.base.words import counted
@@ -332,7 +333,7 @@ def _models_plane(comparison: Comparison, spec: MetricSpec, model: str) -> str:
             x=_float(row.get(spec.name)),
             y=_float(row["human"]),
             key=model_key(row),
-            tip=f"{row['label']}: {spec.title} {number(_float(row.get(spec.name)))}, "
+            tip=f"{plain_name(row['label'])}: {spec.title} {number(_float(row.get(spec.name)))}, "
             f"{comparison.voters} {number(row['human'], 2)}, target {target_text(row)}",
             x_ends=(_float(row.get(f"{spec.name}:low")), _float(row.get(f"{spec.name}:high"))),
             y_ends=(_float(row["human_low"]), _float(row["human_high"])),

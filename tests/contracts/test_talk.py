@@ -188,7 +188,7 @@ def test_ctrl_c_ends_the_studio_with_a_sentence(tmp_path):
         (("semsim", "weights", "--checkpoints", "nowhere"), {"name", "state", "where"}),
         (
             ("annotation", "list"),
-            {"id", "name", "task", "status", "simulated", "voter", "items", "link"},
+            {"id", "name", "task", "status", "simulated", "voter", "made_by", "items", "link"},
         ),
         (("annotation", "accounts", "list"), {"name", "role", "created", "disabled"}),
     ],

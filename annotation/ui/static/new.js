@@ -134,7 +134,7 @@ function suggestName() {
 }
 
 function show(told) {
-  showProblems(told.problems);
+  showProblems(told.problems, told.fields);
   const wrong = Object.keys(told.problems).length > 0;
   for (const box of all('[data-said]')) {
     const lines = told.said[box.dataset.said] ?? [];
@@ -155,7 +155,9 @@ function paragraph(text) {
   return made;
 }
 
-function showProblems(problems) {
+// fields: by problem, the setting that it is put right at.
+function showProblems(problems, fields = {}) {
+  markFields(problems, fields);
   for (const section of all('section[data-step]')) {
     const lines = problems[section.dataset.step] ?? [];
     const box = section.querySelector('.st-problem');
@@ -165,6 +167,35 @@ function showProblems(problems) {
     button.toggleAttribute('data-wrong', lines.length > 0);
     button.querySelector('i').textContent = lines.length ? `, ${lines.length} to put right` : '';
   }
+}
+
+const fieldOf = (name) => $(`[data-setting="${CSS.escape(name)}"], #${CSS.escape(name)}`);
+
+function markFields(problems, fields) {
+  for (const note of all('.nw-wrong')) note.remove();
+  for (const field of all('[data-setting][aria-invalid], #gold[aria-invalid]')) {
+    field.removeAttribute('aria-invalid');
+    field.removeAttribute('aria-describedby');
+  }
+  for (const line of Object.values(problems).flat().filter((one) => fieldOf(fields[one] ?? '-'))) {
+    const field = fieldOf(fields[line]);
+    const note = paragraph(line);
+    note.id = `wrong-${fields[line]}`;
+    note.className = 'nw-wrong';
+    field.setAttribute('aria-invalid', 'true');
+    field.setAttribute('aria-describedby', note.id);
+    field.closest('.nw-field').append(note);
+  }
+}
+
+// The first field of the step that is marked as wrong gets the focus; answers whether there is one.
+function goToWrong() {
+  const box = $(`section[data-step="${at}"] .nw-wrong`)?.closest('.nw-field');
+  if (!box) return false;
+  const more = box.closest('details');
+  if (more) more.open = true;
+  [...box.querySelectorAll('input, select, textarea, button')].find((one) => !one.hidden)?.focus();
+  return true;
 }
 
 function showUnusual(rows) {
@@ -220,7 +251,7 @@ async function next() {
   if (at === 'pictures' && !draft().sets.length) {
     return showProblems({ pictures: ['Choose at least one set of pictures.'] });
   }
-  go(STEPS[STEPS.indexOf(at) + 1]);
+  if (!goToWrong()) go(STEPS[STEPS.indexOf(at) + 1]);
 }
 
 async function create() {
@@ -237,8 +268,9 @@ async function create() {
       window.studio.tellNext(`Created: ${told.name}`);
       return location.assign(rooted(`/studio/overview?study=${encodeURIComponent(told.study)}`));
     }
-    showProblems(told.problems);
+    showProblems(told.problems, told.fields);
     if (!told.problems[at]) go(STEPS.find((step) => told.problems[step]));
+    goToWrong();
   } catch (error) {
     showProblems({ review: [error.message] });
   }

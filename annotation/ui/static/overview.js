@@ -41,7 +41,7 @@ function begin(study) {
   async function put(status) {
     const closing = {
       title: 'Close the study?',
-      text: 'Nobody gets pictures any more, and votes that still arrive do not count. It can be reopened; votes that came meanwhile stay uncounted.',
+      text: here.dataset.whose + 'Nobody gets pictures any more, and votes that still arrive do not count. It can be reopened; votes that came meanwhile stay uncounted.',
       yes: 'Close it',
     };
     if (status === 'closed' && !(await ask(closing))) return;
@@ -67,7 +67,7 @@ function begin(study) {
     const name = here.dataset.name.trim();
     const sure = await ask({
       title: 'Delete the study?',
-      text: 'Its items, its people and every vote go, and cannot be brought back from here. '
+      text: here.dataset.whose + 'Its items, its people and every vote go, and cannot be brought back from here. '
         + 'A backup of the database is written first, where it is an SQLite file (of PostgreSQL, make one with pg_dump). '
         + 'Pictures stay in the folder of images.',
       type: name,

@@ -205,7 +205,8 @@ def test_faces_are_told_apart_by_people_with_decoys(store, small, tmp_path):
     assert set(studies) == {PAIRS, PEOPLE, SIMULATED}
     faces = studies[PAIRS]
     assert (faces.task.value, faces.spec.simulated) == ("pair", False)
-    assert (faces.n_reconstructions, faces.n_decoys) == (8, 4)
+    assert (faces.n_reconstructions, faces.n_decoys) == (4, 2)  # two of four persons are practice
+    assert (faces.spec.practice, faces.spec.set_aside) == (2, 2)
     assert faces.spec.wording("pair.question") == "Do both pictures show the same person?"
     read = [faces.spec.wording(name) for name in USUAL if name.startswith("pair.")]
     assert not any("subject" in text for text in read)

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from made_results import NO_IMPORTS
 from PIL import Image
-from study_factory import answer_all, joined
+from study_factory import answer_all, joined, small_study
 
 from annotation.images import path_of
 from annotation.study.labelling import some_pictures
@@ -125,6 +125,13 @@ def test_the_steps_say_where_the_study_stands_and_what_runs(visit, store, make_s
 def test_votes_of_programs_are_said_to_be(visit, make_study):
     make_study(simulated=True)
     assert re.search(r"<p>0 of [\d,]+ simulated votes</p>", visit().get("/studio/").text)
+
+
+def test_lists_of_studies_say_who_made_them(visit, store, tmp_path):
+    small_study(store.by("Ada"), tmp_path, name="Leaves")
+    page = visit()
+    assert " · by Ada</span>" in page.get("/studio/").text
+    assert ">Leaves, by Ada</option>" in page.get("/studio/frame").text
 
 
 @pytest.mark.parametrize(("n", "said"), [(2, "1 older one is"), (3, "2 older ones are")])

@@ -169,19 +169,25 @@ def test_too_few_people_are_told(client, draft):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "step"),
+    ("wrong", "step", "fields"),
     [
-        ({"list_size": "1"}, "question"),
-        ({"votes_per_item": "0"}, "people"),
-        ({"practice": "2"}, "people"),
-        ({"set_aside": "9"}, "pictures"),
-        ({"sets": ["/etc"]}, "pictures"),
-        ({"completion_url": "http://example.org"}, "people"),
+        ({"list_size": "1"}, "question", ["list_size"]),
+        ({"votes_per_item": "0"}, "people", ["votes_per_item"]),
+        ({"practice": "2"}, "people", ["practice"]),
+        ({"practice": "2", "catch_rate": "0.1"}, "people", ["practice"]),
+        ({"set_aside": "9"}, "pictures", []),
+        ({"sets": ["/etc"]}, "pictures", []),
+        ({"completion_url": "http://example.org"}, "people", ["completion_url"]),
     ],
 )
-def test_a_problem_stands_by_the_step_it_belongs_to(client, draft, wrong, step):
-    assert list(look(client, {**draft, **wrong})["problems"]) == [step]
-    assert step in client.post("/studio/new/create", json={**draft, **wrong}).json()["problems"]
+def test_a_problem_stands_by_the_step_and_the_field_it_belongs_to(
+    client, draft, wrong, step, fields
+):
+    made = client.post("/studio/new/create", json={**draft, **wrong}).json()
+    for told in (look(client, {**draft, **wrong}), made):
+        assert list(told["problems"]) == [step]
+        assert list(told["fields"].values()) == fields
+        assert set(told["fields"]) <= set(told["problems"][step])
 
 
 def test_what_a_jury_has_seen_since_is_known(client, draft, context):
@@ -212,6 +218,7 @@ def test_a_study_is_made_with_the_name_of_the_account(client, draft, store):
 def test_without_a_name_or_a_set_nothing_is_made(client, draft, store):
     refused = client.post("/studio/new/create", json={**draft, "name": " ", "sets": []}).json()
     assert set(refused["problems"]) == {"review", "pictures"}
+    assert refused["fields"] == {refused["problems"]["review"][0]: "name"}
     assert list_studies(store) == []
 
 
@@ -225,6 +232,7 @@ def test_gold_answers_are_checked_with_the_people(client, draft):
     wrong = {**draft, "gold_rate": "0.1", "gold": "model\timage_id\tanswer\nnobody\tx\tnone"}
     told = client.post("/studio/new/create", json=wrong).json()
     assert "nobody" in told["problems"]["people"][0]
+    assert set(told["fields"].values()) == {"gold"}
 
 
 def test_what_is_wrong_with_pictures_stands_by_them_wherever_they_lie(draft, context, tmp_path):

@@ -77,6 +77,18 @@ def test_a_link_that_opens_here_alone_says_so_and_what_lets_others_in(client, st
         assert ("Whoever has the link can take part." in text) == (told is None)
 
 
+def test_a_study_of_another_account_says_whose_before_it_is_ended(context, store):
+    """Of eva, who asks, of ada, and of no account."""
+    client, (_, folder) = client_of(context), context.find_sets()[0]
+    for maker, asks in (("ada", "ada made this study. "), ("eva", ""), (None, "")):
+        made = create_study(
+            store.by(maker), StudySpec(name="s", task="pair"), [folder], context.images
+        )
+        text = overview(client, made)
+        assert f'data-whose="{asks}"' in text
+        assert (f"UTC by {maker}" in text) == (maker is not None)
+
+
 def test_how_far_it_is_stands_in_a_sentence_and_by_item(client, store, study):
     answer_all(store, *joined(store, study, "Anna & Ben"))
     text = client.get("/studio/overview", params={"study": study.id}).text
@@ -112,7 +124,7 @@ def test_how_good_each_target_model_was_stands_by_its_name(client, store, images
     spec = StudySpec(name="s", task="recognition", list_size=4)
     folders = [tmp_path / model for model in ("one", "two", "three")]
     text = unescape(overview(client, create_study(store, spec, folders, images)))
-    said = re.findall(r"<li>(one|two|three): ([^<]*)</li>", text)
+    said = re.findall(r'<li>(one|two|three) <span class="st-note">([^<]*)</span></li>', text)
     assert dict(said) == {
         "one": "71% right (chance 2%)",
         "two": "2% right: at chance (2%)",

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_ballots import random_votes
 from made_results import Page, shown_study, write_import
-from study_factory import START, answer_all, answer_to, joined
+from study_factory import START, answer_all, answer_to, joined, small_study
 
 from annotation.domain import AnnotatorRow, AnnotatorStatus, Step, VoteStatus
 from annotation.spec import StudySpec, Task
@@ -208,6 +208,14 @@ def test_erasing_takes_the_name_once_more(client, store, study):
     assert answer.url.params["person"].startswith("erased-")
     assert "Ada" not in str(Page(answer.text))
     assert labelling.progress(store, study.id).coverage[1] == 8
+
+
+def test_erasing_somebody_of_another_account_names_it(client, store, tmp_path):
+    for maker, asks in (("Rosa", ""), ("Ada", "Ada made this study. ")):
+        made = small_study(store.by(maker), tmp_path / maker)
+        joined(store, made, "Eve")
+        page = shown(client, made, person="Eve", ask="erase")
+        assert f'data-ask-text="{asks}This cannot be undone."' in page
 
 
 def test_imported_annotators_are_marked_and_nothing_can_be_done_to_them(context, tmp_path):

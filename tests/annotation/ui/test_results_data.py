@@ -1,11 +1,13 @@
 """What the Results page computes, and that it computes only when something has happened."""
 
 import pickle
+import threading
 import uuid
 from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
+from helpers import limit
 from made_results import NO_IMPORTS
 from study_factory import write_set
 
@@ -141,6 +143,29 @@ def test_only_a_few_studies_stay_in_memory(store, tmp_path, images, monkeypatch)
     assert cache.get(first.id) is known
     cache.get(second.id)
     assert cache.get(first.id) is not known
+
+
+def test_a_page_waits_for_newer_results_no_longer_than_it_can_and_for_no_other_study(
+    store, make_study, monkeypatch
+):
+    """While newer results of one study are computed, its known ones and another study are shown."""
+    study, other = make_study(votes_per_item=2), make_study(name="other")
+    go_on = threading.Event()
+    monkeypatch.setattr(results_data, "PATIENCE", 0.01)
+    monkeypatch.setattr(results_data, "FEW", 0)
+    cache = ResultsCache(store, NO_IMPORTS)
+    known = cache.get(study.id)
+
+    def slow(url, study_id):
+        assert study_id != study.id or go_on.wait(limit(10))
+        return results_data.read_results(store, study_id)
+
+    monkeypatch.setattr(results_data, "_apart", slow)
+    answer_all(store, study, "Anna", lambda *_: NONE, most=2)
+    assert cache.get(study.id) is known
+    assert cache.get(other.id).n_votes == 0
+    go_on.set()
+    assert cache.get(study.id, now=True).n_votes == 2
 
 
 def test_what_has_happened_grows_with_its_own_study_only(store, make_study):

@@ -252,9 +252,13 @@ def test_a_link_to_hand_on_says_where_it_opens():
 
 
 def test_somebody_invited_chooses_a_name_and_a_password(visit, ada, store):
-    page = visit("Ada").post("/admin/invite", data={"role": "researcher"})
+    page = visit("Ada").post(
+        "/admin/invite", data={"role": "researcher", "note": " Bo <of>  Bonn "}
+    )
     link = re.search(r'value="(http://lab/invite/[^"]+)"', page.text)[1]
-    assert link not in visit("Ada").get("/admin").text
+    open_links = visit("Ada").get("/admin").text
+    assert link not in open_links
+    assert "for Bo &lt;of&gt; Bonn, a researcher, by Ada" in open_links
     newcomer = visit()
     assert "Ada has invited you as a researcher" in newcomer.get(link).text
     for name, password, told in (("Ada", PASSWORD, "another name"), ("Bo", "short", "at least 12")):
@@ -267,6 +271,14 @@ def test_somebody_invited_chooses_a_name_and_a_password(visit, ada, store):
     assert names(store) == {"Ada": ADMIN, "Bo": RESEARCHER}
     assert visit().get(link).status_code == 404
     assert visit().post(link, data={"name": "Cleo", "password": PASSWORD}).status_code == 404
+    used = visit().get(link).text
+    assert "SemSim Studio" in used
+    assert 'href="/login"' in used  # a way on
+
+
+def test_a_note_of_an_invitation_is_as_long_as_a_name(visit, ada):
+    visit("Ada").post("/admin/invite", data={"role": "researcher", "note": "x" * 100})
+    assert f"for {'x' * 80}, a researcher" in visit("Ada").get("/admin").text
 
 
 def test_an_administrator_changes_roles_disables_and_enables(visit, ada, bo, store):

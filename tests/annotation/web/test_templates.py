@@ -83,8 +83,10 @@ def account(name, role=Role.ADMINISTRATOR, disabled=None) -> Account:
 def accounts(text):
     """Every page of accounts, by name, with `text` wherever somebody may say something."""
     me, other = account(text), account(text, Role.RESEARCHER, disabled=NOW)
-    asked = {"id": text, "role": Role.RESEARCHER, "invited_by": text, "created": NOW}
-    new, reset = (Invitation(**asked, expires=NOW, account=one) for one in (None, other))
+    asked = {"id": text, "role": Role.RESEARCHER, "note": text, "invited_by": text}
+    new, reset = (
+        Invitation(**asked, created=NOW, expires=NOW, account=one) for one in (None, other)
+    )
     said = {"problem": text, "name": text, "shortest": 12}
     return {
         "login": fill("login.html", goes_to=text, **said),
@@ -113,7 +115,7 @@ def accounts(text):
             at="",
             running=[],
         ),
-        "message": fill("message.html", title=text, text=text),
+        "message": fill("message.html", title=text, text=text, back=f"/{text}"),
     }
 
 
