@@ -286,7 +286,16 @@ def item_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
         .where(StimulusRow.study_id == study.id, StimulusRow.kind == StimulusKind.RECONSTRUCTION)
         .order_by(StimulusRow.model, SourceRow.image_id)
     )
-    return [{**row, **_constants(study)} for row in rows.mappings()]
+    return [{**row, **constants(study)} for row in rows.mappings()]
+
+
+def picture_rows(tx: Session, study: Study) -> Sequence[Row[str, str, str]]:
+    """Return item, and SHA-256 of original and reconstruction, of each reconstruction."""
+    shown = select(StimulusRow.id, SourceRow.sha256, StimulusRow.sha256)
+    here = StimulusRow.study_id == study.id, StimulusRow.kind == StimulusKind.RECONSTRUCTION
+    return tx.execute(
+        shown.join(SourceRow, SourceRow.id == StimulusRow.source_id).where(*here)
+    ).all()
 
 
 def studies_beside(tx: Session, study: Study) -> list[str]:
@@ -371,8 +380,27 @@ def candidate_lists(tx: Session, study: Study) -> list[CandidateList]:
 
 def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     """One row a vote, whatever became of it, in the order they came."""
-    people = tables.AnnotatorRow
+    display = cast(VoteRow.display, Text).label("display")
     rows = tx.execute(
+        _votes(study, VoteRow.client_ts, display, VoteRow.views).order_by(EventRow.id)
+    )
+    same = constants(study)
+    return [{**row, **same, "views": " ".join(row["views"]) or None} for row in rows.mappings()]
+
+
+def votes_in_short(tx: Session, study: Study) -> tuple[Sequence[str], Sequence[Row[Any]]]:
+    """Return the same in any order, as columns and tuples, without what only files tell.
+
+    That is how each picture looked on screen, the browser's clock, and the study's `constants`; the
+    column `came` has the order.
+    """
+    found = tx.execute(_votes(study, EventRow.id.label("came")))
+    return list(found.keys()), found.all()
+
+
+def _votes(study: Study, *further: Any) -> Select[*tuple[Any, ...]]:
+    people = tables.AnnotatorRow
+    return (
         select(
             VoteRow.stimulus_id.label("item"),
             func.coalesce(TrialRow.kind, StimulusRow.kind).label("kind"),
@@ -388,13 +416,11 @@ def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
             VoteRow.reason,
             VoteRow.recognised,
             VoteRow.rt_ms,
-            VoteRow.client_ts,
             VoteRow.server_ts,
-            cast(VoteRow.display, Text).label("display"),
-            VoteRow.views,
             VoteRow.status,
             VoteRow.protocol,
             VoteRow.id.label("vote_id"),
+            *further,
         )
         .join(StimulusRow, StimulusRow.id == VoteRow.stimulus_id)
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
@@ -402,15 +428,11 @@ def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
         .join(people, people.id == VoteRow.annotator_id)
         .join(EventRow, (EventRow.vote_id == VoteRow.id) & (EventRow.kind == VOTED))
         .where(VoteRow.study_id == study.id)
-        .order_by(EventRow.id)
     )
-    constants = _constants(study)
-    return [
-        {**row, **constants, "views": " ".join(row["views"]) or None} for row in rows.mappings()
-    ]
 
 
-def _constants(study: Study) -> dict[str, Any]:
+def constants(study: Study) -> dict[str, Any]:
+    """Return the columns of a table of votes that are the same in all its rows."""
     return {
         "study": study.name,
         "task": study.task.value,

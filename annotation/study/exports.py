@@ -35,13 +35,17 @@ def read_collected(
     """A study as it is at one moment; raises `NotFoundError`.
 
     Returns:
-        The study, its votes as from `export_votes`, the facts of its lists, and one row a
-        reconstruction with `item` and, as SHA-256, `original` and `reconstruction`.
+        The study, its votes as from `export_votes` without what `votes_in_short` leaves out, the
+        facts of its lists, and one row a reconstruction with `item` and, as SHA-256, `original` and
+        `reconstruction`.
     """
-    rows = (reports.vote_rows, reports.item_rows, reports.candidate_lists)
-    study, votes, items, lists = _at_once(store, study_id, *rows)
+    rows = (reports.votes_in_short, reports.picture_rows, reports.candidate_lists)
+    study, (names, votes), pictures, lists = _at_once(store, study_id, *rows)
     facts = list_facts(lists)
-    return study, _votes(study, votes, facts), facts, pd.DataFrame(items, columns=[*ITEM_COLUMNS])
+    table = pd.DataFrame.from_records(votes, columns=list(names))
+    table = table.sort_values("came", ignore_index=True).assign(**reports.constants(study))
+    shown = pd.DataFrame.from_records(pictures, columns=["item", "original", "reconstruction"])
+    return study, _votes(study, table, facts), facts, shown
 
 
 def export_votes(store: Store, study_id: str) -> pd.DataFrame:
@@ -120,7 +124,7 @@ def _judges(study: Study) -> str | None:
     return " ".join(study.judges) or None
 
 
-def _votes(study: Study, rows: Rows, lists: ListFacts | None = None) -> pd.DataFrame:
+def _votes(study: Study, rows: Rows | pd.DataFrame, lists: ListFacts | None = None) -> pd.DataFrame:
     scale, types = study.kind.scale, dict(VOTE_COLUMNS)
     # Types are said outright: a table without votes must have the same ones as a full table.
     table = pd.DataFrame(rows, columns=list(VOTE_COLUMNS))
