@@ -29,7 +29,7 @@ from semsim.datasets.faces import Faces
 from semsim.defences.dp_sgd import epsilon
 from semsim.learning.evaluation import scope_of
 from semsim.metrics import METRICS, MetricSpec, find_metric
-from semsim.papers.everything import differences, tables
+from semsim.papers.everything import differences, tables, with_ranges
 from semsim.papers.judged import Found
 from semsim.reporting.writing import markdown
 from semsim.sets.no_attack_baseline import Count, judged
@@ -187,13 +187,13 @@ def published() -> dict[str, Claim]:
 
 def map_() -> dict[str, Claim]:
     """Return each metric's ρ over the cells of docs/map.csv, and how far the best is ahead."""
-    found = {}
-    agreement = pd.read_csv(ROOT / "docs/map-agreement.csv")
-    for row in agreement.to_dict("records"):
-        ends = row["rho_bw_low"], row["rho_bw_high"]
-        found[f"rho.{row['metric']}"] = Claim(row["rho"], *ends, f"{row['n']} cells")
     cells, specs = cells_of_the_map()
-    for one in tables(Found(cells, agreement, specs, {})):
+    judged = Found(cells, pd.read_csv(ROOT / "docs/map-agreement.csv"), specs, {})
+    found = {
+        f"rho.{row['metric']}": Claim(row["rho"], *_ends(row), f"{row['n']} cells")
+        for row in with_ranges(judged).to_dict("records")
+    }
+    for one in tables(judged):
         if one.name in ON_THE_PAGE:
             lines = [line for line in markdown(one).splitlines() if line.startswith("|")]
             found[f"table.{one.name}"] = Claim(lines)

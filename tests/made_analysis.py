@@ -195,6 +195,7 @@ def _agreement(spec, n):
         "metric": spec.name, "title": spec.title, "mark": "", "n": n, "rho": 0.6703, "tau": 0.4725,
         "abs_rho": 0.6703, "abs_tau": 0.4725, "p_rho": 0.0104, "p_tau": 0.0187, "p_kind": "exact",
         "rho_bw_low": 0.18, "rho_bw_high": 0.89, "tau_score_low": 0.12, "tau_score_high": 0.75,
+        "rho_note": None,
         "interval_undefined": None, "rho_models_low": 0.2, "rho_models_high": 0.91,
         "tau_models_low": 0.1, "tau_models_high": 0.77, "rho_images_low": 0.6,
         "rho_images_high": 0.72, "tau_images_low": 0.4, "tau_images_high": 0.5,

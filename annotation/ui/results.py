@@ -490,11 +490,11 @@ def ceiling(results: Results) -> str:
         low, high = (
             float("nan") if end is None else end for end in (limit.rho_low, limit.rho_high)
         )
-        first, second = limit.sizes
+        (first, second), note = limit.sizes, limit.rho_note
         text = (
-            f"ρ = {number(limit.rho, low, high)}, mean over {counted(limit.n_splits, 'split')} of "
-            f"the {voters(results)} into {first} and {second}. A metric is compared with all of "
-            "them, so it may come out a little above."
+            f"ρ = {number(limit.rho, low, high)}{f' ({note})' if note else ''}, mean over "
+            f"{counted(limit.n_splits, 'split')} of the {voters(results)} into {first} and "
+            f"{second}. A metric is compared with all of them, so it may come out a little above."
         )
     return fill("results_ceiling.html", text=text)
 

@@ -300,8 +300,9 @@ reproduce_deployed = command_of(
             *("simulated", "why", "clearer", "people", "people_grey", "people_mean"),
         ),
         ranks=(
-            *("metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high", "tau", "tau_score_low"),
-            *("tau_score_high", "rho_images_low", "rho_images_high", "interval_undefined"),
+            *("metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high", "rho_note", "tau"),
+            *("tau_score_low", "tau_score_high", "rho_images_low", "rho_images_high"),
+            "interval_undefined",
             "undefined",
         ),
         scale_of=scale_of,

@@ -240,7 +240,7 @@ def rows(scale: JudgedScale, sets: Sets, judged: Judged) -> Iterator[dict[str, A
 def text(found: Found, folder: Path) -> list[str]:
     """Return the parts of map.md, and draw the map into the folder."""
     images = int(found.rows["n_attacked"].max())
-    drawn = marked_as_simulated(leak_map(found.rows, found.agreement, found.specs, images))
+    drawn = marked_as_simulated(leak_map(found.rows, with_ranges(found), found.specs, images))
     for ending in ("png", "svg"):
         write_picture(drawn, folder / f"map.{ending}", "--out", dpi=_DPI)
     return list(map(writing.markdown, tables(found)))
@@ -256,7 +256,7 @@ def tables(found: Found) -> list[Table]:
         for network in networks
     ]
     apart = differences_table(differences(found.rows, found.specs))
-    return [*maps, _controls(found, shown), _rho(found.agreement), apart, _reasons(found.rows)]
+    return [*maps, _controls(found, shown), _rho(found), apart, _reasons(found.rows)]
 
 
 def _grid(cells: pd.DataFrame, network: str, name: str, title: str) -> Table:
@@ -296,14 +296,25 @@ def _controls(found: Found, shown: Mapping[str, str]) -> Table:
     return table(told, own, ["picture", *shown.values()], lines)
 
 
-def _rho(agreement: pd.DataFrame) -> Table:
+def _rho(found: Found) -> Table:
     columns: Mapping[str, str | tuple[str, str]] = {
         "ρ": "rho",
-        "95 % over cells": ("rho_bw_low", "rho_bw_high"),
+        "range over attacks and targets": ("low", "high"),
         "range over originals": ("rho_images_low", "rho_images_high"),
     }
-    told = titled("everything", "agreement", marks=SAYS_NOTHING)
-    return agreement_table(agreement, "cells", columns, told)
+    told = titled("everything", "agreement", fewest=FEWEST, marks=SAYS_NOTHING)
+    return agreement_table(with_ranges(found), "cells", columns, told)
+
+
+def with_ranges(found: Found) -> pd.DataFrame:
+    """Return the agreement with low and high of ρ, cells drawn anew as in `differences`."""
+    drawn, enough = _drawn_anew(found.rows, found.specs)
+    none = np.full(2, np.nan)
+    ends = [
+        holding(drawn[name][1:]) if enough and name in drawn else none
+        for name in found.agreement["metric"]
+    ]
+    return found.agreement.assign(**pd.DataFrame(ends, columns=["low", "high"]))
 
 
 def _reasons(cells: pd.DataFrame) -> Table:
@@ -318,19 +329,34 @@ def _reasons(cells: pd.DataFrame) -> Table:
 
 
 # As a two-way cluster bootstrap (Owen 2007, "The pigeonhole bootstrap").
-def differences(
-    cells: pd.DataFrame, specs: Sequence[MetricSpec], draws: int = DRAWS, seed: int = 0
-) -> pd.DataFrame:
-    """Compare the metric of the highest ρ without a mark with each other, cells drawn anew.
+def _drawn_anew(
+    cells: pd.DataFrame, specs: Sequence[MetricSpec]
+) -> tuple[dict[str, np.ndarray], bool]:
+    """Return each metric's ρ over the cells, then over `DRAWS` samples of attacks and targets.
 
     Cells of one attack, and of one target, are not independent: a sample of the map is a sample of
-    its attacks and of its targets.
+    its attacks and of its targets, each with replacement. Beside it stands whether there are
+    `FEWEST` of each.
+    """
+    names = [spec.name for spec in specs]
+    own = cells[cells["status"] == OK].dropna(subset=["people", *names])
+    targets = own["network"] + "/" + own["strategy"]
+    weights = _drawn(own["attack"], DRAWS, 0) * _drawn(targets, DRAWS, 1)
+    samples = np.concatenate([np.ones((1, len(own))), weights])
+    people = own["people"].to_numpy(float)
+    found = {}
+    for spec in specs:
+        sign = 1 if spec.higher_means_more_leakage else -1
+        found[spec.name] = weighted_spearman(people, sign * own[spec.name].to_numpy(float), samples)
+    return found, min(own["attack"].nunique(), targets.nunique()) >= FEWEST
+
+
+def differences(cells: pd.DataFrame, specs: Sequence[MetricSpec]) -> pd.DataFrame:
+    """Compare the metric of the highest ρ without a mark with each other, cells drawn anew.
 
     Args:
         cells: `Found.rows`; those with status "ok" count, where every metric has a number.
         specs: the metrics to compare.
-        draws: how often attacks and targets are drawn anew, each with replacement.
-        seed: of the draws.
 
     Returns:
         A row for each other metric, nearest first, those with a mark last: metric, title, other,
@@ -338,17 +364,7 @@ def differences(
         difference, NaN of fewer than `FEWEST` attacks or targets. Empty where fewer than two
         metrics have a ρ, or none without a mark.
     """
-    names = [spec.name for spec in specs]
-    own = cells[cells["status"] == OK].dropna(subset=["people", *names])
-    targets = own["network"] + "/" + own["strategy"]
-    weights = _drawn(own["attack"], draws, seed) * _drawn(targets, draws, seed + 1)
-    enough = min(own["attack"].nunique(), targets.nunique()) >= FEWEST
-    samples = np.concatenate([np.ones((1, len(own))), weights])
-    people = own["people"].to_numpy(float)
-    found = {}
-    for spec in specs:
-        sign = 1 if spec.higher_means_more_leakage else -1
-        found[spec.name] = weighted_spearman(people, sign * own[spec.name].to_numpy(float), samples)
+    found, enough = _drawn_anew(cells, specs)
     ranked = [spec for spec in specs if np.isfinite(found[spec.name][0])]
     ranked.sort(key=lambda spec: (spec.mark != "", -found[spec.name][0]))
     lines = []
@@ -395,10 +411,7 @@ reproduce_everything = command_of(
             *("network", "strategy", "attack", "status", "why", "n_attacked", "n_ok"),
             *("target_accuracy", "target_at_chance", "target_epsilon", "simulated"),
         ),
-        ranks=(
-            *("metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high"),
-            *("rho_images_low", "rho_images_high", "undefined"),
-        ),
+        ranks=("metric", "title", "n", "rho", "rho_images_low", "rho_images_high", "undefined"),
         scale_of=scale_of,
         plans_of=plans_of,
         before=cells_text,

@@ -331,7 +331,7 @@ def agreement_table(
         "metric": lambda row: row["title"],
         of: lambda row: str(row["n"]),
         **{head: partial(_shown, column) for head, column in columns.items()},
-        "undefined": lambda row: reason(row["undefined"]) or "",
+        "undefined": lambda row: reason(row["undefined"]) or reason(row.get("rho_note")) or "",
     }
     return table_of(agreement, cells, **told)
 

@@ -165,7 +165,8 @@ def _metric_rows(analysis: Analysis) -> list[dict[str, Any]]:
         if name in agreement.index:
             own = agreement.loc[name]
             row |= {key: own[key] for key in ("n", *_OVER_MODELS)}
-            row |= {"of": "models" if over_models else "pictures", "why": reason(own["undefined"])}
+            why = reason(own["undefined"]) or reason(own.get("rho_note"))
+            row |= {"of": "models" if over_models else "pictures", "why": why}
         if name in auc.index:
             row |= dict(zip(_AUC, auc.loc[name, ["auc", "low", "high"]], strict=True))
         rows.append(row)
@@ -200,6 +201,7 @@ def _people_row(source: Source, evidence: Evidence, ceiling: Ceiling) -> dict[st
 
 def _why(source: Source, ceiling: Ceiling) -> str:
     words = [] if source.compares else [source.note]
+    words += [f"ρ {ceiling.rho_note}."] if ceiling.rho_note else []
     return " ".join([*words, *([f"No ceiling: {ceiling.undefined}."] if ceiling.undefined else [])])
 
 

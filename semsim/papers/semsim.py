@@ -355,7 +355,7 @@ def _found(metric: str, analysis: Analysis | None) -> dict[str, Any]:
     one = rows.iloc[0]
     sizes = {"models": int(one["n"]), "rho": one["abs_rho"], "tau": one["abs_tau"]}
     ends = {ours: one[theirs] for theirs, ours in _ENDS.items()}
-    return {**sizes, **ends, "why": reason(one["undefined"]) or ""}
+    return {**sizes, **ends, "why": reason(one["undefined"]) or reason(one["rho_note"]) or ""}
 
 
 def table_text(number: int, table: pd.DataFrame) -> str:

@@ -21,8 +21,9 @@ def agreement_text(analysis: Analysis, origin: Origin) -> str:
     rows = [_agreement_line(row) for _, row in best_first(analysis.agreement).iterrows()]
     header = ["metric", "n", "|ρ|", "|τ|", "ρ [95 %]", "p", "τ [95 %]", "p", ""]
     ceiling = analysis.ceiling
-    rho = ceiling.rho, ceiling.rho_low, ceiling.rho_high, ceiling.interval_undefined
-    tau = ceiling.tau, ceiling.tau_low, ceiling.tau_high, ceiling.interval_undefined
+    why = ceiling.interval_undefined
+    rho = ceiling.rho, ceiling.rho_low, ceiling.rho_high, why, ceiling.rho_note
+    tau = ceiling.tau, ceiling.tau_low, ceiling.tau_high, why
     limit = (
         undefined_text(ceiling.undefined)
         or f"ρ {with_interval_or_why(*rho)}, τ {with_interval_or_why(*tau)}"
@@ -66,10 +67,11 @@ def _agreement_line(row: pd.Series) -> list[str]:
     if why is not None:
         return [row["title"], str(row["n"]), *[NONE] * 6, f"undefined: {why}"]
     why_none = row["interval_undefined"]
+    rho = row["rho"], row["rho_bw_low"], row["rho_bw_high"], why_none, row["rho_note"]
     return [
         *(row["title"], str(row["n"])),
         *(f"{row['abs_rho']:.4f}", f"{row['abs_tau']:.4f}"),
-        with_interval_or_why(row["rho"], row["rho_bw_low"], row["rho_bw_high"], why_none),
+        with_interval_or_why(*rho),
         p_value(row["p_rho"]),
         with_interval_or_why(row["tau"], row["tau_score_low"], row["tau_score_high"], why_none),
         p_value(row["p_tau"]),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _ROW = 6.5  # mm of height a row
 _MARGIN = 17.0  # mm for axis and legend
 _FOREST = [
-    *("kind", "metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high"),
+    *("kind", "metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high", "rho_note"),
     *("tau", "tau_score_low", "tau_score_high", "interval_undefined", "undefined"),
 ]
 _ORDER = [
@@ -126,14 +126,15 @@ def _ceiling_row(ceiling: Ceiling) -> dict[str, object]:
     )
     return {
         **{"kind": "ceiling", "metric": "", "title": "Human ceiling", "n": ceiling.n_models},
-        **{"rho": rho, "rho_bw_low": low, "rho_bw_high": high},
+        **{"rho": rho, "rho_bw_low": low, "rho_bw_high": high, "rho_note": ceiling.rho_note},
         **{"tau": tau, "tau_score_low": tau_low, "tau_score_high": tau_high},
         **{"interval_undefined": ceiling.interval_undefined, "undefined": ceiling.undefined},
     }
 
 
 def _interval_words(rows: pd.DataFrame) -> str:
-    whys = dict.fromkeys(why for why in rows["interval_undefined"].map(reason) if why is not None)
+    said = [*rows["interval_undefined"], *rows["rho_note"]]
+    whys = dict.fromkeys(why for why in map(reason, said) if why is not None)
     absent = "".join(f" {why[0].upper()}{why[1:]}." for why in whys)
     return (
         "Lines: 95 % interval over models, of ρ after Bonett and Wright, of τ by its score."

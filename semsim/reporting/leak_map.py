@@ -39,7 +39,7 @@ def leak_map(
     Args:
         cells: Network, strategy, attack, status, target_accuracy, target_at_chance, people in [0,
             1] and a column a metric; a control has no network.
-        agreement: Metric, title, rho, rho_bw_low, rho_bw_high.
+        agreement: Title, rho, low, high.
         n: Pictures a cell.
     """
     return Drawn(
@@ -49,7 +49,7 @@ def leak_map(
             "warm: leaked. Row “target”: its right answers, per cent; °: it guesses. ×: no picture "
             "came back; –: the two do not go together. Below: the same cells by each metric, from "
             "the least to the most leakage among them, and Spearman's ρ of each with people over "
-            "cells, 95 % interval that takes cells for a sample."
+            "cells, with what holds 95 % of resamples of attacks and targets."
         ),
         frame=pd.concat([_grid(cells, specs), _rho(agreement)], ignore_index=True),
         paint=functools.partial(_paint, {spec.title: spec for spec in specs}),
@@ -100,9 +100,7 @@ def _text(row: pd.Series, place: int) -> str:
 
 
 def _rho(agreement: pd.DataFrame) -> pd.DataFrame:
-    told = agreement.rename(
-        columns={"title": "row", "rho": "value", "rho_bw_low": "low", "rho_bw_high": "high"}
-    )
+    told = agreement.rename(columns={"title": "row", "rho": "value"})
     return told[["row", "value", "low", "high"]].assign(panel=RHO)
 
 
@@ -182,7 +180,9 @@ def _forest(axes: "Axes", found: pd.DataFrame) -> None:
         canvas.estimate(axes, place, ends, canvas.Bars(colour=canvas.METRIC))
     canvas.rows_axis(axes, [str(title) for title in found["row"]], width=34)
     axes.set_xlim(-1, 1)
-    canvas.label(axes, title="Spearman's ρ with simulated people over cells, 95 % interval")
+    canvas.label(
+        axes, title="Spearman's ρ with simulated people, 95 % of resampled attacks, targets"
+    )
 
 
 def study_figure(frame: pd.DataFrame, title: str, axis: str, number: str) -> Drawn:

@@ -56,13 +56,19 @@ def with_interval(
 
 
 def with_interval_or_why(
-    value: float | None, low: float | None, high: float | None, why: object
+    value: float | None, low: float | None, high: float | None, why: object, note: object = None
 ) -> str:
-    """A value and its interval, or in brackets why it has none."""
+    """A value and its interval with a note, or in brackets why it has none."""
     said = reason(why)
     if pd.isna(value) or said is None:
-        return with_interval(value, low, high)
+        return with_interval(value, low, high) + noted(note)
     return f"{number(value)} [{said}]"
+
+
+def noted(note: object) -> str:
+    """What follows an interval: its note in brackets, or nothing."""
+    said = reason(note)
+    return "" if said is None else f" ({said})"
 
 
 def target_text(row: pd.Series) -> str:

@@ -30,7 +30,7 @@ from semsim.reporting.notation import (
 
 TABLE_ONE_COLUMNS = (
     *("study", "dataset", "rule", "metric", "title", "n", "rho", "tau", "abs_rho", "abs_tau"),
-    *("rho_low", "rho_high", "tau_low", "tau_high", "interval_undefined"),
+    *("rho_low", "rho_high", "rho_note", "tau_low", "tau_high", "interval_undefined"),
     *("best_rho", "best_tau", "undefined"),
 )
 _TABLE1_HEADINGS = ("Study", "Data set", "Human score", "Models", "Statistic")
@@ -180,7 +180,8 @@ def _signed(row: pd.Series | None, statistic: str) -> str:
     if row is None:
         return NONE
     ends = row[f"{statistic}_low"], row[f"{statistic}_high"]
-    return with_interval_or_why(row[statistic], *ends, row["interval_undefined"])
+    note = row.get(f"{statistic}_note")
+    return with_interval_or_why(row[statistic], *ends, row["interval_undefined"], note)
 
 
 def _agreement(analysis: Analysis) -> Table:
@@ -243,7 +244,8 @@ def _one_left_out(row: pd.Series, statistic: str) -> str:
 
 def _estimate(row: pd.Series, value: str, bounds: str) -> str:
     ends = row[f"{bounds}_low"], row[f"{bounds}_high"]
-    return with_interval_or_why(row[value], *ends, row["interval_undefined"])
+    note = row.get(f"{value}_note")
+    return with_interval_or_why(row[value], *ends, row["interval_undefined"], note)
 
 
 def _models(analysis: Analysis) -> Table:
@@ -451,7 +453,7 @@ def _ceiling(analysis: Analysis) -> Table:
         "Split": f"{found.sizes[0]} against {found.sizes[1]}",
         "Splits": str(found.n_splits),
         "ρ [95 %]": undefined_text(found.undefined)
-        or with_interval_or_why(found.rho, found.rho_low, found.rho_high, why),
+        or with_interval_or_why(found.rho, found.rho_low, found.rho_high, why, found.rho_note),
         "τ [95 %]": with_interval_or_why(found.tau, found.tau_low, found.tau_high, why),
     }
     raw = {**vars(found), "sizes": f"{found.sizes[0]}+{found.sizes[1]}"}

@@ -22,7 +22,7 @@ from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries, j
 from semsim.reporting.gallery import disagreements as differing
 from semsim.reporting.methods import by_programs, warnings
 from semsim.reporting.model_figures import agreement_words, closer, heading, heading_in_words
-from semsim.reporting.notation import number, rank_text, reason, target_text
+from semsim.reporting.notation import noted, number, rank_text, reason, target_text
 from semsim.reporting.ranked_figure import most_divided, ranked_rows
 from semsim.reporting.svg import Mark, Point, axis_of, line, plane, words_of_ends
 from semsim.ui import ScienceContext
@@ -116,7 +116,7 @@ def _forest_row(
         **{"name": row["metric"], "title": row["title"], "control": is_start(row["metric"])},
         "drawn": line([mark], axis, band),
         **{"rho": number(row["rho"], 2), "tau": number(row["tau"], 2)},
-        "ends": words_of_ends(row["rho_bw_low"], row["rho_bw_high"]),
+        "ends": words_of_ends(row["rho_bw_low"], row["rho_bw_high"]) + noted(row["rho_note"]),
         "why": reason(row["undefined"]) or "",
     }
 
@@ -139,7 +139,7 @@ def _forest_ceiling(comparison: Comparison, axis: tuple[float, float]) -> object
     return {
         "drawn": line([mark], axis),
         **{"rho": number(found.rho, 2), "tau": number(_float(found.tau), 2)},
-        **{"ends": words_of_ends(low, high), "why": ""},
+        **{"ends": words_of_ends(low, high) + noted(found.rho_note), "why": ""},
         "who": comparison.voters,
     }
 

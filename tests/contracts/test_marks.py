@@ -84,11 +84,12 @@ def test_every_table_and_sentence_of_a_comparison_says_it(simulated):
 def test_the_map_says_it_in_tables_and_heat_map_and_is_led_by_another():
     cells, specs = cells_of_the_map()
     agreement = pd.read_csv(ROOT / "docs/map-agreement.csv")
-    text = "\n".join(map(markdown, everything.tables(Found(cells, agreement, specs, {}))))
+    judged = Found(cells, agreement, specs, {})
+    text = "\n".join(map(markdown, everything.tables(judged)))
     assert marked(text)
     assert unmarked(text) == []
     cells[["network", "strategy"]] = cells[["network", "strategy"]].fillna("")
-    drawn = leak_map(cells, agreement, specs, 12).frame
+    drawn = leak_map(cells, everything.with_ranges(judged), specs, 12).frame
     assert unmarked(drawn.to_csv()) == []
     assert agreement["metric"].tolist()[-1] == "recogniser"
 
@@ -106,12 +107,12 @@ def test_the_best_of_the_map_is_one_without_a_mark():
         }
     )
     specs = beside_votes((KINDS[0], PSNR, MSE), simulated=True)
-    found = differences(cells, specs, draws=50)
+    found = differences(cells, specs)
     assert set(found["metric"]) == {"psnr"}
     assert found["other"].tolist() == ["mse", "recogniser"]
     assert found["difference"].iloc[-1] < 0
-    assert differences(cells, specs[:1], draws=50).empty
-    assert differences(cells, beside_votes(KINDS[:1], simulated=True), draws=50).empty
+    assert differences(cells, specs[:1]).empty
+    assert differences(cells, beside_votes(KINDS[:1], simulated=True)).empty
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -16,6 +16,7 @@ from semsim.base.metric_spec import MetricSpec
 from semsim.base.stats.correlation import (
     difference_interval,
     difference_p,
+    interval_note,
     kendall_rows,
     pearson_rows,
     rank_agreement,
@@ -57,11 +58,13 @@ MODEL_COLUMNS = (
 # `loo_undefined` names those without which there is no ranking.
 # `mark` says why a metric is below the others and leads nothing, "" of most.
 # `p_kind` is "exact" or "Monte Carlo". `left_out` counts resamples without a ranking. Each kind
-# has a column that says why it has no ends: `interval_undefined` for `bw` and `score`.
+# has a column that says why it has no ends: `interval_undefined` for `bw` and `score`. `rho_note`
+# stands beside the ends of `bw` where there is one.
 AGREEMENT_COLUMNS = (
     *("metric", "title", "mark", "n", "rho", "tau"),
     *("abs_rho", "abs_tau", "p_rho", "p_tau", "p_kind"),
-    *("rho_bw_low", "rho_bw_high", "tau_score_low", "tau_score_high", "interval_undefined"),
+    *("rho_bw_low", "rho_bw_high", "rho_note", "tau_score_low", "tau_score_high"),
+    "interval_undefined",
     *("rho_models_low", "rho_models_high"),
     *("tau_models_low", "tau_models_high", "rho_images_low", "rho_images_high"),
     *("tau_images_low", "tau_images_high", "loo_rho_min", "loo_rho_max", "loo_tau_min"),
@@ -143,6 +146,7 @@ def agreement_row(
         **{"abs_rho": abs(found.rho), "abs_tau": abs(found.tau)},
         **{"p_rho": p.rho, "p_tau": p.tau, "p_kind": p.kind},
         **{"rho_bw_low": rho[0], "rho_bw_high": rho[1]},
+        "rho_note": interval_note(found.rho, found.n),
         **{"tau_score_low": tau[0], "tau_score_high": tau[1]},
         "interval_undefined": too_few(found.n, "model"),
         **_over_models(x, y, resamples),

@@ -180,6 +180,7 @@ def notes_of(
         *_of_votes(evidence, settings),
         *_of_models(layout),
         *_of_metrics(metrics),
+        *_of_intervals(agreement),
         *_of_resamples(agreement, settings),
         *evidence.notes,
     ]
@@ -244,6 +245,13 @@ def _of_metrics(metrics: list[Measure]) -> list[str]:
             "fixed and resamples people only."
         )
     return notes
+
+
+def _of_intervals(agreement: pd.DataFrame) -> list[str]:
+    return [
+        f"ρ of {', '.join(of_note['title'])}, {note}."
+        for note, of_note in agreement.groupby("rho_note", sort=False)
+    ]
 
 
 def _of_resamples(agreement: pd.DataFrame, settings: AnalysisSettings) -> list[str]:

@@ -11,6 +11,7 @@ from semsim.base.columns import MODEL_KEY, SCORE_COLUMNS
 from semsim.base.stats.correlation import (
     RankAgreement,
     bonett_wright,
+    interval_note,
     kendall_score,
     rank_agreement,
 )
@@ -34,7 +35,7 @@ class Ceiling:
         rho, tau: Mean over `n_splits` splits of the annotators into two groups of `sizes` people.
         n_models: The fewest models that a split ranks.
         rho_low, rho_high, tau_low, tau_high: 95 % over models, or None; interval_undefined says
-            why.
+            why; rho_note stands beside that of ρ.
         undefined: Why there are no numbers, or None.
     """
 
@@ -48,6 +49,7 @@ class Ceiling:
     rho_high: float | None = None
     tau_low: float | None = None
     tau_high: float | None = None
+    rho_note: str | None = None
     interval_undefined: str | None = None
     undefined: str | None = None
 
@@ -90,6 +92,7 @@ def human_ceiling(recognised: SparseVotes, layout: Layout, resamples: Resamples)
         tau=tau,
         rho_low=rho_ends[0],
         rho_high=rho_ends[1],
+        rho_note=interval_note(rho, n_models, "of a mean"),
         tau_low=tau_ends[0],
         tau_high=tau_ends[1],
         interval_undefined=too_few(n_models, "model"),

@@ -198,6 +198,17 @@ def bonett_wright(rho: float, n: int, z: float = Z) -> Ends | None:
     return low, high
 
 
+def interval_note(rho: float, n: int, of: str = "with ties") -> str | None:
+    """Return what stands beside `bonett_wright` where |ρ| lies between 1 and the next, else None.
+
+    Args:
+        rho, n: As of `bonett_wright`.
+        of: Why it lies there.
+    """
+    between = n >= FEWEST and _next_to_one(n) + _ZERO < abs(rho) < 1 - _ZERO
+    return f"{of}: the interval of |ρ| = 1" if between else None
+
+
 def kendall_score(tau: float, n: int) -> Ends | None:
     """95 % interval of Kendall's τ over `n` models, or None below `FEWEST` models.
 

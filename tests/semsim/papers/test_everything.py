@@ -13,6 +13,7 @@ from made_marks import marked, unmarked
 from PIL import Image
 from typer.testing import CliRunner
 
+from benchmarks.cheap_claims import cells_of_the_map
 from semsim.attacks import ATTACKS
 from semsim.base.errors import SettingsError
 from semsim.base.sets.reader import read_set
@@ -21,7 +22,16 @@ from semsim.defences import DEFENCES
 from semsim.defences.strategies import NAMED_STRATEGIES
 from semsim.images import read_image
 from semsim.papers import everything
-from semsim.papers.everything import MapCell, cells_of, plans_of, refused, scale_of, strategies
+from semsim.papers.everything import (
+    MapCell,
+    cells_of,
+    plans_of,
+    refused,
+    scale_of,
+    strategies,
+    with_ranges,
+)
+from semsim.papers.judged import Found
 from semsim.papers.simulated_votes import write_controls
 from semsim.types import LabelledImages
 
@@ -187,3 +197,20 @@ def test_the_rank_agreement_leaves_the_controls_out(made):
     assert agreement["simulated"].all()
     told = agreement["rho"].notna() | agreement["undefined"].notna()
     assert told.all()
+
+
+def test_cells_that_share_attack_and_target_count_as_one():
+    """Each cell twice tells no more of other attacks and targets; an interval over cells would."""
+    cells, specs = cells_of_the_map()
+    agreement = pd.DataFrame({"metric": [one.name for one in specs]})
+    once = with_ranges(Found(cells, agreement, specs, {}))
+    twice = with_ranges(Found(pd.concat([cells, cells]), agreement, specs, {}))
+    assert twice["low"].tolist() == pytest.approx(once["low"].tolist())
+    assert (once["high"] - once["low"] > 0.2).all()
+
+
+def test_few_attacks_have_no_range():
+    cells, specs = cells_of_the_map()
+    few = cells[cells["attack"].isin(["invgrad", "prior", "dlg"])]
+    found = with_ranges(Found(few, pd.DataFrame({"metric": ["psnr"]}), specs, {}))
+    assert found[["low", "high"]].isna().all(axis=None)

@@ -34,8 +34,8 @@ CELLS = pd.DataFrame(
 )
 AGREEMENT = pd.DataFrame(
     [
-        {"metric": "psnr", "title": "PSNR", "rho": 0.5, "rho_bw_low": 0.1, "rho_bw_high": 0.8},
-        {"metric": "mse", "title": "MSE", "rho": np.nan, "rho_bw_low": np.nan},
+        {"metric": "psnr", "title": "PSNR", "rho": 0.5, "low": 0.1, "high": 0.8},
+        {"metric": "mse", "title": "MSE", "rho": np.nan, "low": np.nan},
     ]
 )
 

@@ -12,6 +12,7 @@ from semsim.base.stats.correlation import (
     bonett_wright,
     difference_interval,
     difference_p,
+    interval_note,
     kendall_rows,
     kendall_score,
     kendall_variance,
@@ -158,6 +159,16 @@ def test_with_ties_a_ranking_above_the_next_one_has_the_interval_of_a_perfect_on
     assert bonett_wright(tied, 6) == bonett_wright(1.0, 6)
     reach = Z * np.sqrt((1 + tied**2 / 2) / 3)
     assert bonett_wright(tied, 6)[0] < np.tanh(np.arctanh(tied) - reach)
+
+
+@given(st.integers(6, 40), st.floats(-1, 1))
+def test_a_note_stands_where_the_interval_is_not_that_of_the_formula(n, rho):
+    """Of 1 and -1, which the formula does not know, it needs none."""
+    reach = Z * np.sqrt((1 + rho**2 / 2) / (n - 3))
+    with np.errstate(divide="ignore"):
+        formula = np.tanh(np.arctanh(rho) + np.array([-reach, reach]))
+    other = not np.allclose(bonett_wright(rho, n), formula, rtol=0, atol=1e-9)
+    assert (interval_note(rho, n) is not None) == (other and abs(rho) < 1 - 1e-12)
 
 
 @pytest.mark.parametrize("n", [6, 8, 14])
