@@ -66,7 +66,7 @@ def with_interval_or_why(
 
 
 def noted(note: object) -> str:
-    """What follows an interval: its note in brackets, or nothing."""
+    """Return the note of an interval in brackets, to follow it; "" without one."""
     said = reason(note)
     return "" if said is None else f" ({said})"
 

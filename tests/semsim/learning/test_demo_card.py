@@ -14,6 +14,7 @@ from semsim.learning.card import card_markdown, card_paths, data_facts, read_car
 from semsim.learning.evaluation import agreement_of, evaluate
 from semsim.learning.settings import Order, TrainSettings
 from semsim.learning.splits import HoldOut, divide
+from semsim.learning.train import learn
 from semsim.learning.triplets import typed
 from semsim.weights import CHECKPOINTS
 
@@ -95,3 +96,16 @@ def test_trainings_on_shuffled_votes_reach_what_the_card_says(
 
 def test_what_people_read_of_the_card_is_written_from_its_record(card):
     assert card_markdown(card) == card_paths(SEMSIM)[0].read_text(encoding="utf-8")
+
+
+def test_its_own_training_reaches_what_the_card_says(card, material, split, judging, tmp_path):
+    """As `make demo` trains it; the tolerance is that of rounding on other threads."""
+    settings = TrainSettings(**card["settings"])
+    order = Order(name="demo", checkpoints=tmp_path, settings=settings)
+    learn(order, split.train, tmp_path, silent)
+    found = agreement_of(order.checkpoint, split.test, material[1], judging)
+    (told,) = [row for row in card["held_out"]["metrics"] if row["metric"] == "semsim:demo"]
+    assert found["rho"] == pytest.approx(told["rho"], abs=0.02)
+    assert {scope: one["auc"] for scope, one in found["auc"].items()} == pytest.approx(
+        {scope: one["auc"] for scope, one in told["auc"].items()}, abs=0.01
+    )
