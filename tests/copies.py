@@ -17,16 +17,24 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = "SEMSIM_TEST_COPIES"  # the environment variable with the folder of `start`
-# What an original imports before it is copied. LARGE has nothing of the product: a copy finds it by
-# itself. STUDIO has that of this checkout, and torch, so that a page starts no process for what
-# needs it; `tests/test_light.py` has a server without.
+# What an original imports before it is copied. LARGE has what tests import most, and nothing of the
+# product: a copy finds it by itself. LARGE lacks what reads the environment as it is imported
+# (Gradio, the Hub), and what pytest rewrites (anyio, which FastAPI brings). STUDIO has the product
+# of this checkout, and torch, so that a page starts no process for what needs it;
+# `tests/test_light.py` has a server without.
 LARGE, STUDIO = "large", "studio"
 IMPORTS = {
-    LARGE: ("distributed.cli.dask_worker", "pandas", "torch._dynamo"),  # the last by any optimiser
+    LARGE: (
+        *("distributed.cli.dask_worker", "pandas", "torch._dynamo", "sqlalchemy.orm", "psycopg"),
+        *("scipy.stats", "sklearn.metrics", "skimage.metrics", "matplotlib.backends.backend_agg"),
+        *("torchmetrics.image", "torch_fidelity", "pytorch_metric_learning.losses"),
+        *("playwright.sync_api", "pydantic", "pyarrow.parquet"),
+    ),
     STUDIO: ("studio", "annotation.ui.mount", "semsim.ui.pages", "torch"),
 }
 
@@ -67,19 +75,21 @@ def begin(
     env: Mapping[str, str],
     out: IO[Any],
     err: IO[Any] | None = None,
+    read: IO[Any] | None = None,
     of: str = LARGE,
 ) -> Copy:
     """Start what `python *words` starts; `words` are -m, -c or a file, and what follows.
 
-    out: where it writes what it says, and its errors, unless there is `err`. of: its original.
+    out: takes its output, and its errors unless there is `err`. read: its input; else it has none.
+    of: its original.
     """
     line = _line(of)
     ended, ends = os.pipe()
-    with tempfile.TemporaryFile("w+") as asked:
+    with tempfile.TemporaryFile("w+") as asked, open(os.devnull) as nothing:
         json.dump({"words": list(words), "cwd": str(cwd), "env": dict(env)}, asked)
         asked.flush()
-        files = [asked.fileno(), out.fileno(), (err or out).fileno(), ends]
-        socket.send_fds(line, [b"1"], files)
+        files = [one.fileno() for one in (asked, read or nothing, out, err or out)]
+        socket.send_fds(line, [b"1"], [*files, ends])
     os.close(ends)
     return Copy(int(line.recv(99)), ended)
 
@@ -180,7 +190,7 @@ class Original:
 
     def _answered(self, line: socket.socket) -> dict[str, Any] | None:
         """Make the copy that a connection asks for; returns its order in the copy alone."""
-        word, passed, _, _ = socket.recv_fds(line, 1, 4)
+        word, passed, _, _ = socket.recv_fds(line, 1, 5)
         if not word:
             self._lines.remove(line)
             self._end([pid for pid, (_, asks) in self._running.items() if asks is line])
@@ -198,7 +208,7 @@ class Original:
         line.sendall(str(pid).encode())
         return None
 
-    def _begun(self, asked: int, out: int, err: int, ends: int) -> dict[str, Any]:
+    def _begun(self, asked: int, read: int, out: int, err: int, ends: int) -> dict[str, Any]:
         """Cut a copy loose from the original, and return its order."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -206,14 +216,12 @@ class Original:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setsid()
-        with open(os.devnull, "rb") as nothing:
-            os.dup2(nothing.fileno(), 0)
-        os.dup2(out, 1)
-        os.dup2(err, 2)
+        for place, number in enumerate((read, out, err)):
+            os.dup2(number, place)
         for one in (self._doors, *self._lines):
             one.close()
         pipes = (number for number, _ in self._running.values())
-        for number in (out, err, ends, self._woken, self._wakes, *pipes):
+        for number in (read, out, err, ends, self._woken, self._wakes, *pipes):
             os.close(number)
         with open(asked) as file:
             file.seek(0)
@@ -251,7 +259,8 @@ def become(words: list[str], cwd: str, env: dict[str, str]) -> None:
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     elif option == "-c":
         sys.argv = ["-c", *rest[1:]]
-        exec(rest[0], {"__name__": "__main__"})
+        sys.modules["__main__"] = main = ModuleType("__main__")
+        exec(rest[0], vars(main))
     else:
         sys.argv = words
         runpy.run_path(option, run_name="__main__")
