@@ -1,7 +1,7 @@
 """Count pictures that an imprint layer gives away, beside the expected count, and its signs.
 
 python -m benchmarks.imprint [--images FOLDER] [--runs 50] [--pictures 64] [--bins 256]
-    [--train 5000] [--results imprint]
+    [--train 1000] [--draws 2000] [--results imprint]
 
 Every second picture of FOLDER, one folder of images a class, is the server's: from these come the
 thresholds and the training. Each run draws a batch of the others, and weights where the network was
@@ -15,19 +15,21 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 
 import torch
+from torch import Tensor
 
 from benchmarks.attacks import psnr, rng
 from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import begin, judge
 from benchmarks.spear import EXACT, fresh, learned
 from semsim.attacks.descent import attack_updates
-from semsim.attacks.linear.imprint import Imprint, expected
+from semsim.attacks.linear.imprint import Imprint as Attack
+from semsim.attacks.linear.imprint import expected
 from semsim.attacks.observe import BatchGradient, assigned, observe_round
 from semsim.base.errors import SettingsError
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
-from semsim.targets.imprint import Imprinted
+from semsim.targets.imprint import Imprint, Imprinted
 from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel
 from semsim.targets.noticed import signs
@@ -52,6 +54,11 @@ def drawn(pictures: LabelledImages, count: int, seed: int) -> LabelledImages:
     return pictures.pick(torch.randperm(len(pictures), generator=rng(seed))[:count].tolist())
 
 
+def shades(pictures: LabelledImages, mean: Tensor, std: Tensor) -> Tensor:
+    """Return the brightness of pictures, (N,), as networks normalise them; mean, std: (C,)."""
+    return ((pictures.images.mean((2, 3)) - mean) / std).mean(1)
+
+
 def attempt(model: TargetModel, batch: LabelledImages, seed: int) -> Try:
     """Attack a batch; a network that the attack refuses gives nothing away."""
     grey = max(psnr(torch.full_like(one, 0.5), one) for one in batch.images)
@@ -59,7 +66,7 @@ def attempt(model: TargetModel, batch: LabelledImages, seed: int) -> Try:
     sharing = BatchGradient(batch=len(batch))
     leak = observe_round(model, batch.images, batch.labels, sharing, NoDefence(), rngs)
     try:
-        found = attack_updates(Imprint(), [leak.observation], rngs=rngs)
+        found = attack_updates(Attack(), [leak.observation], rngs=rngs)
     except SettingsError:
         return Try(0, 0, grey)
     made = [one.image for one in found if isinstance(one, Reconstruction)]
@@ -77,10 +84,11 @@ def main() -> None:
     """Print and keep both tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--images", default="", help="a folder of images a class")
-    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--runs", type=int, default=50, help="0 leaves attacks and signs out")
     parser.add_argument("--pictures", type=int, default=64)
     parser.add_argument("--bins", type=int, default=256)
-    parser.add_argument("--train", type=int, default=5000, help="pictures of a training")
+    parser.add_argument("--train", type=int, default=1000, help="pictures of a training")
+    parser.add_argument("--draws", type=int, default=2000, help="batches that are only counted")
     add_option(parser)
     asked = parser.parse_args()
     torch.set_num_threads(1)
@@ -89,9 +97,13 @@ def main() -> None:
     server, clients = data.pick(range(0, len(data), 2)), data.pick(range(1, len(data), 2))
     trap, plain = Imprinted(bins=asked.bins), CNN4()
 
+    with Finds(asked.results) as finds:
+        alone(finds, server, clients, asked)
+    if not asked.runs:
+        return
+
     def placed(model: TargetModel) -> TargetModel:
-        means = server.images.mean((2, 3))
-        trap.calibrate(model.body, ((means - model.mean.flatten()) / model.std.flatten()).mean(1))
+        trap.calibrate(model.body, shades(server, model.mean.flatten(), model.std.flatten()))
         return model
 
     some = drawn(server, asked.train, 0)
@@ -106,6 +118,33 @@ def main() -> None:
     with Finds(asked.results) as finds:
         count(finds, networks, clients, asked)
         notice(finds, networks, clients)
+
+
+def alone(
+    finds: Finds, server: LabelledImages, clients: LabelledImages, asked: argparse.Namespace
+) -> None:
+    """Keep how many pictures of a batch are alone by their brightness, with no attack."""
+    layer = Imprint(3, (server.images.shape[2], server.images.shape[3]), asked.bins)
+    by = server.images.mean((0, 2, 3)), server.images.std((0, 2, 3))
+    layer.learn(shades(server, *by))
+    bins = torch.bucketize(shades(clients, *by), layer.thresholds)
+    counts = [
+        int(
+            (
+                torch.bincount(
+                    bins[torch.randperm(len(bins), generator=rng(seed))[: asked.pictures]]
+                )
+                == 1
+            ).sum()
+        )
+        for seed in range(asked.draws)
+    ]
+    error = stdev(counts) / len(counts) ** 0.5
+    finds.figure("draws", asked.draws)
+    finds.figure("alone.mean", round(mean(counts), 2), n=f"{asked.draws} batches")
+    finds.figure("alone.error", round(error, 2), n=f"{asked.draws} batches")
+    runs = asked.runs or 50
+    finds.figure("alone.first", round(mean(counts[:runs]), 2), n=f"{runs} batches")
 
 
 def count(

@@ -35,9 +35,16 @@ def client_view(model: nn.Module, shape: Shape) -> tuple[list[str], list[Sign]]:
     """Report what SPEAR gets, in a sentence where it applies, and signs that the model was changed.
 
     The client's pictures are built-in symbols, scaled to (C, H, W).
+
+    Raises:
+        SettingsError: Where the model gives no logits, (N, classes).
+        DataError: Where it has no gradient.
     """
     seen, pictures = _received(model, shape)
-    labels = torch.arange(len(pictures)) % seen(pictures[:1]).shape[1]
+    logits = seen(pictures[:1])
+    if logits.ndim != 2:
+        raise SettingsError(f"it gives {tuple(logits.shape)} of one picture, not (1, classes).")
+    labels = torch.arange(len(pictures)) % logits.shape[1]
     found = signs(seen, pictures[:_HELD], labels[:_HELD])
     return [*_exact_batches(seen, pictures, labels)], found
 

@@ -15,7 +15,7 @@ from torch import nn
 
 from semsim.attacks.linear.rank import Shape
 from semsim.base.cli.terminal import Json, say, show_told, text_table, told_errors
-from semsim.base.errors import DataError, SettingsError
+from semsim.base.errors import DataError, SemsimError, SettingsError
 from semsim.base.registry import build, read_plugin
 from semsim.reporting.export import write_picture
 from semsim.systems.audit.advice import TryOut, advice, described, signed, stated, try_outs
@@ -84,9 +84,13 @@ def audit(
             if verify or figure is not None or not _answers(model, shape):
                 raise
             rows, parts = [], [f"c(M) is not defined here: {error}"]
-        exact, signs = client_view(model, shape)
-        rows += [{"table": "client", **asdict(one)} for one in signs]
-        parts += [*exact, client_text(signs)]
+        try:
+            exact, signs = client_view(model, shape)
+        except SemsimError as error:
+            parts.append(f"What a client could notice is unknown: {error}")
+        else:
+            rows += [{"table": "client", **asdict(one)} for one in signs]
+            parts += [*exact, client_text(signs)]
         told = "\n\n".join([f"{network}, input {size}", *parts])
         show_told(rows, told, as_json)
         if figure is not None:

@@ -64,6 +64,20 @@ def test_batches_that_come_back_exactly_are_counted_by_trying():
     assert "SPEAR" not in run("mlp:width=60,depth=3,activation=tanh").output
 
 
+def test_a_network_without_a_gradient_is_audited_without_its_client(tmp_path):
+    (tmp_path / "net.py").write_text(
+        "from torch import nn\n\nclass Net(nn.Sequential):\n"
+        "    def __init__(self):\n"
+        "        super().__init__(nn.Flatten(), nn.Linear(192, 4))\n"
+        "        self.requires_grad_(False)\n\n"
+        "    def forward(self, images):\n"
+        "        return super().forward(images.detach()).detach()\n"
+    )
+    done = run(f"{tmp_path / 'net.py'}:Net", "--input", "3x8x8")
+    assert done.exit_code == 0, done.output
+    assert "What a client could notice is unknown: No parameter of the model" in done.output
+
+
 def test_what_c_of_m_refuses_stays_an_error_where_its_ranks_or_figure_are_asked_for(tmp_path):
     for asked in (["--verify"], ["--figure", tmp_path / "leaks.png"]):
         done = run("imprint:bins=16,network=lenet", *asked)
