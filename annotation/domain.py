@@ -112,6 +112,7 @@ class TargetTest:
         delta: The δ at which `epsilon` is what its training gives away of any one image; None where
             nothing was to be hidden, as `epsilon` is where nothing is.
         chance: What guessing gets, or always saying the commonest class; every accuracy has one.
+        attacker: Of the set, as `semsim.base.threat.attacker_words` has it.
     """
 
     accuracy: float | None = None
@@ -120,6 +121,7 @@ class TargetTest:
     epsilon: float | None = None
     delta: float | None = None
     chance: float | None = None
+    attacker: str = ""
 
     @property
     def text(self) -> str:

@@ -63,9 +63,11 @@ def _facts(data: StudyData) -> list[tuple[str, str]]:
 
 
 def _model(study: Study, model: str) -> str:
-    """A model, and how good it was at its own task where that is known."""
+    """A model, how good it was at its own task, and who attacked it, as far as known."""
     test = study.target(model)
-    return in_markdown(model) + ("" if test.accuracy is None else f": {test.text}")
+    known = [test.text] if test.accuracy is not None else []
+    known += [f"attacker {in_markdown(test.attacker)}"] if test.attacker else []
+    return ": ".join([in_markdown(model), *([", ".join(known)] if known else [])])
 
 
 def _annotators(study: Study) -> str:

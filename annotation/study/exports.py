@@ -11,7 +11,14 @@ from annotation.formats.study_data import STIMULUS_COLUMNS, StudyData
 from annotation.images import Shelf, fetch, here, path_of
 from annotation.store import Store, reports, studies
 from annotation.votes import aggregate
-from semsim.base.columns import AT_CHANCE, ITEM_COLUMNS, RATED, TARGET_COLUMNS, VOTE_COLUMNS
+from semsim.base.columns import (
+    AT_CHANCE,
+    ATTACKER,
+    ITEM_COLUMNS,
+    RATED,
+    TARGET_COLUMNS,
+    VOTE_COLUMNS,
+)
 
 Rows = list[dict[str, Any]]
 
@@ -62,8 +69,8 @@ def export_votes(store: Store, study_id: str) -> pd.DataFrame:
 
 
 def export_labels(store: Store, study_id: str, images: Shelf) -> pd.DataFrame:
-    """One row a reconstruction with `LABEL_COLUMNS`, `TARGET_COLUMNS` and the judges of
-    the study's lists; no decoys.
+    """One row a reconstruction with `LABEL_COLUMNS`, `TARGET_COLUMNS`, `ATTACKER` and
+    the judges of the study's lists; no decoys.
 
     `images` is where studies keep their images; `original`, `reconstruction` and, where it is
     known, `attacked` are absolute paths of PNG files there, or of copies on this machine, which
@@ -116,6 +123,7 @@ def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd
         values = [getattr(one, name.removeprefix("target_")) for one in tests]
         kind = "boolean" if name == AT_CHANCE else "float64"
         labels[name] = pd.Series(values, index=labels.index, dtype=kind)
+    labels[ATTACKER] = pd.Series([one.attacker or None for one in tests], labels.index, "str")
     labels["judges"] = pd.Series(_judges(study), index=labels.index, dtype="str")
     return labels
 

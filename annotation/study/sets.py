@@ -24,6 +24,7 @@ from semsim.base.sets import reader
 from semsim.base.sets.set_format import JURY_COLUMNS, PREDICTION_COLUMNS
 from semsim.base.storage.records import guarded
 from semsim.base.table_files import check_columns
+from semsim.base.threat import attacker_words
 
 _USED = ["image_id", "class_name", "original", "reconstruction", "attacked"]
 _ROUNDING = 1e-5  # by which float32 may pass 1
@@ -140,8 +141,9 @@ def _classes(folder: Path, run: Mapping[str, Any]) -> tuple[str, ...]:
 def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
     """Read how good the target was, and what its training gives away of one image, if said."""
     found = run.get("target")
+    attacker = attacker_words(run)
     if not isinstance(found, Mapping):
-        return TargetTest()
+        return TargetTest(attacker=attacker)
 
     def told(name: str, wanted: str, fits: Callable[[Any], bool], *, must: bool = False) -> Any:
         value = found.get(name)
@@ -164,6 +166,7 @@ def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
         epsilon=told("epsilon", f"{least} finite", lambda n: _is_number(n) and 0 <= n < math.inf),
         delta=told("delta", f"{least} below 1", lambda n: _is_number(n) and 0 <= n < 1),
         chance=chance,
+        attacker=attacker,
     )
 
 

@@ -39,6 +39,7 @@ TERMS = {
     **{"Target on its test": "target", "τ without": "tau", "Gold": "gold item"},
     **{"Known answers": "gold item", "Repeats": "blind repeat", "What the lists tell": "guesser"},
     **{"Carry-over between views": "carry-over", "d′ [95%]": "d prime", "Band": "band"},
+    "Attacker": "attacker",
 }
 # Column of trials → the setting that asks for them.
 _RATES = {
@@ -96,10 +97,12 @@ def rates(results: Results) -> str:
     mean = "mean_rating" if kind.scale else "mean_response"
     shown = number if kind.scale else percent
     by = mean if kind.scale else "rate"
+    attackers = any(test.attacker for test in results.study.targets.values())
     rows = [
         (
             shown_name(row["model"]),
             results.study.target_of(row["model"]).text,
+            *((results.study.target_of(row["model"]).attacker or "–",) if attackers else ()),
             interval(row[by], row[f"{by}_low"], row[f"{by}_high"], kind.scale),
             percent(row["rate"], row["rate_low"], row["rate_high"]) + why(row["reason"]),
             shown(row[mean], row[f"{mean}_low"], row[f"{mean}_high"]),
@@ -111,6 +114,7 @@ def rates(results: Results) -> str:
     heads = (
         "Model",
         "Target on its test",
+        *(("Attacker",) if attackers else ()),
         _MEANS[by] if kind.scale else "Recognised",
         f"{kind.decides.capitalize()} recognised",
         _MEANS[mean],

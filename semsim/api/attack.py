@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from semsim.attacks.as_text import read_attack
 from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.attacks.observe import attacked
+from semsim.attacks.parameters import as_buffers, check_layers, shared_names
 from semsim.base.errors import AttackFailedError, DataError
 from semsim.base.progress import Report, silent
-from semsim.base.registry import unknown
 from semsim.defences.strategies import read_strategy
 from semsim.device import exact_device, pick_device
 from semsim.metrics.base import checked_images, described
@@ -27,8 +27,6 @@ from semsim.targets.layers import (
     twice_differentiable,
 )
 from semsim.types import Reconstruction
-
-ALL = "all"  # of the parameters are shared
 
 
 class Classifier(nn.Module):
@@ -70,12 +68,7 @@ class Classifier(nn.Module):
         No participant has a gradient of them, as of the auxiliary heads of an Inception. Raises
         `DataError` where none is left.
         """
-        for name in idle_parameters(self, logits):
-            place, _, last = name.rpartition(".")
-            module = self.get_submodule(place)
-            value = getattr(module, last).detach()
-            delattr(module, last)
-            module.register_buffer(last, value)
+        as_buffers(self, idle_parameters(self, logits))
         if not _count(self):
             raise DataError(
                 "No parameter of the model is shared, so there is no gradient to attack: all that "
@@ -91,19 +84,9 @@ def _share(network: nn.Module, shared: str | Sequence[str] | None) -> None:
     """Freeze all parameters of `network` but those that `shared` names; as they are for None."""
     if shared is None:
         return
-    names = [shared] if isinstance(shared, str) else list(shared)
-    known = [name for name, _ in network.named_parameters()]
-    known += [
-        name
-        for name, part in network.named_modules()
-        if name and next(part.parameters(), None) is not None
-    ]
-    for name in names:
-        if name not in (*known, ALL):
-            raise unknown("parameter or module of the model", name, known)
+    names = shared_names(network, [shared] if isinstance(shared, str) else shared)
     for name, one in network.named_parameters():
-        inside = any(each == ALL or f"{name}.".startswith(f"{each}.") for each in names)
-        one.requires_grad_(inside and one.is_floating_point())
+        one.requires_grad_(name in names)
 
 
 def _ready(network: nn.Module) -> nn.Module:
@@ -146,9 +129,9 @@ def attack(
         attack: As on the command line, `invgrad`, `invgrad:fast,steps=200`, `prior`, … .
         defence: What the participant does to its images and gradient, as `crop-flip` or
             `gradient-noise:std=0.01`.
-        shared: Names of the parameters whose gradient is seen, or of modules for all of theirs, or
-            "all"; left out, those with `requires_grad`. Of these, those count that the logits
-            depend on.
+        shared: The parameters whose gradient is seen, as for
+            `semsim.attacks.parameters.shared_names`: "all", "last", a name, a pattern, several;
+            left out, those with `requires_grad`. Of these, those count that the logits depend on.
         mean: One value a channel, by which images are normalised for the model; left out, it
             normalises itself.
         std: As `mean`.
@@ -185,6 +168,7 @@ def attack(
     if overwrites_what_is_read(model, (image[None].to(made.mean) - made.mean) / made.std):
         raise DataError(f"A layer of the model {OVERWRITES}")
     label = _class(label, classes)
+    check_layers(tool, model, {name for name, _ in made.network.named_parameters()})
     try:
         _check_gradient(made, image, label)
         ((_, found),) = attacked(made, [(image, label)], shield, tool, [seed], report)

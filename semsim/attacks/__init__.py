@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from semsim.base.errors import AttackFailedError
 from semsim.base.progress import Report, silent
-from semsim.base.registry import Registry
+from semsim.base.registry import Entry, Registry
+from semsim.base.threat import ThreatModel
 from semsim.types import GradientObservation, Reconstruction
 
 if TYPE_CHECKING:
@@ -39,34 +41,68 @@ class Attack(Protocol):
     ) -> Reconstruction: ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """Needs of an attack or of a way to share, without which a run does not begin.
+
+    Attributes:
+        threat: Knowledge and powers, under default settings; attacks that the SoK's table lists
+            have its letter.
+        several: Whether the attack takes what a client shares of several pictures or steps.
+        layers: Layers whose gradients it must see: "any", the "first", or "all".
+    """
+
+    threat: ThreatModel
+    several: bool = False
+    layers: Literal["any", "first", "all"] = "any"
+
+
+_INFORMED = ThreatModel(basic=True)
+_TOLD = ThreatModel(basic=True, labels=True)
+MATCHES = Needs(threat=_TOLD)  # gradients, under a prior
+_UPDATES, _SOLVES = Needs(threat=_TOLD, several=True), Needs(threat=_INFORMED, layers="all")
+_FIRST = Needs(threat=_INFORMED, several=True, layers="first")
+_TRAPS = Needs(
+    threat=ThreatModel(auxiliary_data=True, changes_model=True), several=True, layers="first"
+)
+_NOTHING = Needs(threat=ThreatModel())
+
 ATTACKS: Registry[type[Attack]] = Registry(
     "attack",
     {
-        "invgrad": "semsim.attacks.invgrad:InvGrad",
-        "dlg": "semsim.attacks.dlg:DLG",
-        "idlg": "semsim.attacks.dlg:IDLG",
-        "gradattack": "semsim.attacks.gradattack:GradAttack",
-        "prior": "semsim.attacks.prior:Prior",
-        "rgap": "semsim.attacks.linear.rgap:RGap",
-        "copa": "semsim.attacks.linear.copa:Copa",
-        "copa-prior": "semsim.attacks.linear.copa_prior:CopaPrior",
-        "spear": "semsim.attacks.linear.spear:Spear",
-        "imprint": "semsim.attacks.linear.imprint:Imprint",
+        "invgrad": Entry("semsim.attacks.invgrad:InvGrad", _UPDATES),
+        "dlg": Entry("semsim.attacks.dlg:DLG", _NOTHING),
+        "idlg": Entry("semsim.attacks.dlg:IDLG", _NOTHING),
+        "gradattack": Entry("semsim.attacks.gradattack:GradAttack", MATCHES),
+        "prior": Entry("semsim.attacks.prior:Prior", _UPDATES),
+        "rgap": Entry("semsim.attacks.linear.rgap:RGap", _SOLVES),
+        "copa": Entry("semsim.attacks.linear.copa:Copa", _SOLVES),
+        "copa-prior": Entry("semsim.attacks.linear.copa_prior:CopaPrior", _SOLVES),
+        "spear": Entry("semsim.attacks.linear.spear:Spear", _FIRST),
+        "imprint": Entry("semsim.attacks.linear.imprint:Imprint", _TRAPS),
     },
 )
 
 # These see another kind of observation: rounds of vertical federated learning.
 VERTICAL_ATTACKS: Registry[type[Cafe]] = Registry(
-    "vertical attack", {"cafe": "semsim.attacks.cafe:Cafe"}
+    "vertical attack",
+    {
+        "cafe": Entry(
+            "semsim.attacks.cafe:Cafe",
+            Needs(threat=ThreatModel(basic=True, labels=True, system="vertical")),
+        )
+    },
 )
 
 # What a client shares, and an attacker sees.
 SHARED: Registry[type[Sharing]] = Registry(
     "way of sharing",
     {
-        "gradient": "semsim.attacks.observe:Gradient",
-        "batch-gradient": "semsim.attacks.observe:BatchGradient",
-        "update": "semsim.attacks.observe:Update",
+        "gradient": Entry("semsim.attacks.observe:Gradient", _NOTHING),
+        "batch-gradient": Entry("semsim.attacks.observe:BatchGradient", _NOTHING),
+        "update": Entry(
+            "semsim.attacks.observe:Update", Needs(threat=ThreatModel(local_steps=True))
+        ),
     },
 )
 

@@ -1,11 +1,16 @@
 """Attacks written as text, as in `invgrad:fast,steps=200`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from semsim.attacks import ATTACKS, SHARED, VERTICAL_ATTACKS
 from semsim.base.errors import SettingsError
-from semsim.base.registry import Plugin, build, read_plugin
+from semsim.base.registry import Plugin, read_plugin
+from semsim.base.threat import ThreatModel, check_threat
+from semsim.base.words import listed
+
+ONE_GRADIENT = Plugin(name="gradient")
 
 
 def presets(name: str) -> Mapping[str, Mapping[str, Any]]:
@@ -37,13 +42,48 @@ def read_shared(text: str) -> Plugin:
     return read_plugin(SHARED, text)
 
 
-def check_shared(shared: Plugin, attack: Plugin) -> None:
-    """`SettingsError` where the attack cannot work on what is shared."""
-    from semsim.attacks.observe import check_sharing  # with torch
+def threat_of(attack: Plugin, shared: Plugin = ONE_GRADIENT) -> ThreatModel:
+    """Return what an attacker knows who carries out `attack`, with its settings, on what is shared.
 
-    check_sharing(
-        build(SHARED, shared.name, shared.settings), build(ATTACKS, attack.name, attack.settings)
-    )
+    Args:
+        attack: With the settings that are given, those of a preset too.
+        shared: As `read_shared` has it.
+    """
+    of = VERTICAL_ATTACKS if attack.name in VERTICAL_ATTACKS else ATTACKS
+    found: ThreatModel = of.needs(attack.name).threat.beside(SHARED.needs(shared.name).threat)
+    label = attack.settings.get("label", "known" if found.labels else "")
+    matched = attack.settings.get("statistics", "none") != "none"
+    return replace(found, labels=label == "known", statistics=matched)
+
+
+def check_attack(attack: Plugin, shared: Plugin, threat: str = "") -> None:
+    """`SettingsError` where the attack cannot work on what is shared, or not for such an attacker.
+
+    Args:
+        attack: As for `threat_of`.
+        shared: As for `threat_of`.
+        threat: As `limit` of `check_threat`.
+    """
+    name, on = attack.name, "" if shared == ONE_GRADIENT else f" on {shared.name}"
+    check_threat(threat_of(attack, shared), threat, f"{name}{on}")
+    if shared.name == ONE_GRADIENT.name:
+        return
+    if not ATTACKS.needs(name).several:
+        several = listed([one for one in ATTACKS if ATTACKS.needs(one).several])
+        raise SettingsError(
+            f"{name} works on the gradient of one picture alone. What a client shares of several "
+            f"pictures or steps is attacked by {several}."
+        )
+    if attack.settings.get("batch_norm", "eval") != "eval":
+        raise SettingsError(
+            "How batch norm works is said with what is shared, as batch_norm=train there; leave it "
+            f"out of {name}'s settings."
+        )
+    if attack.settings.get("max_shift", 0):
+        raise SettingsError(
+            f"{name} looks for a shift of one picture alone; with several pictures or steps, take "
+            "max_shift=0."
+        )
 
 
 def with_preset(attacks: Sequence[str], preset: str | None) -> list[str]:

@@ -8,7 +8,7 @@ measurement, no part of an attack.
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypedDict, TypeVar, Unpack
+from typing import Generic, TypedDict, TypeVar, Unpack
 
 import scipy
 import torch
@@ -30,7 +30,23 @@ BY = "least sum of pixel MSE (scipy.optimize.linear_sum_assignment)"  # as recor
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gradient:
+class _OfParameters(Checked):
+    """What is shared, of which parameters; the others are frozen, and the server knows them.
+
+    Attributes:
+        parameters: Parts joined by "+", as for `shared_names`.
+    """
+
+    parameters: str = setting(
+        "all",
+        "Parameters",
+        "Shared are all, last (a linear probe), biases, lora, or names as body.3 or head.*, joined "
+        "by +. The others are frozen.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gradient(_OfParameters):
     """The gradient of one picture, as in the papers on attacks.
 
     Batch norm works as the attack's own setting assumes.
@@ -48,7 +64,7 @@ class Gradient:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchGradient(Checked):
+class BatchGradient(_OfParameters):
     """The mean gradient of a batch of pictures, with batch norm as a client that trains has it.
 
     Attributes:
@@ -73,7 +89,7 @@ class BatchGradient(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update:
+class Update(_OfParameters):
     """The change of the weights after some steps of SGD (McMahan et al. 2017, arXiv:1602.05629).
 
     Attributes:
@@ -123,29 +139,6 @@ class Update:
 
 
 Sharing = Gradient | BatchGradient | Update
-
-
-def check_sharing(sharing: Sharing, attack: Any) -> None:
-    """`SettingsError` where `attack`, with its settings, cannot work on what is shared."""
-    if sharing.local is None:
-        return
-    name = type(attack).__name__
-    if not hasattr(attack, "updates"):
-        raise SettingsError(
-            f"{name} works on the gradient of one picture alone. What a client shares of several "
-            "pictures or steps is attacked by invgrad and prior, by spear where a network begins "
-            "with a linear layer and ReLU, and by imprint on the target imprint."
-        )
-    if attack.batch_norm != "eval":
-        raise SettingsError(
-            "How batch norm works is said with what is shared, as batch_norm=train there; leave it "
-            f"out of {name}'s settings."
-        )
-    if getattr(attack, "max_shift", 0):
-        raise SettingsError(
-            f"{name} looks for a shift of one picture alone; with several pictures or steps, take "
-            "max_shift=0."
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,6 +49,7 @@ IMAGE_KEY = [*MODEL_KEY, "image_id"]
 SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
 # Of shares of single people, one row a person and model, where a source has no single votes.
 SHARE_COLUMNS = (*MODEL_KEY, "annotator", "share")
+ATTACKER = "attacker"  # column of labels: what the attacker knew and saw, see `attacker_words`
 ARCHITECTURE = "architecture"  # column of labels: the target's network, where a source states it
 LEAKS = "leaks"  # column of scores: "higher" or "lower", of metrics that are not known here
 

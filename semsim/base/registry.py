@@ -48,6 +48,14 @@ def nearest(name: object, known: Iterable[str]) -> str:
     return f" Did you mean {near}?" if near else ""
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A plug-in of a registry, "package.module:Name", and what it needs."""
+
+    plugin: str
+    needs: Any
+
+
 class Registry(Mapping[str, T], Generic[T]):
     """An immutable mapping from public names to plug-ins that names the alternatives on a miss.
 
@@ -55,9 +63,16 @@ class Registry(Mapping[str, T], Generic[T]):
     the names alone need not wait for all that plug-ins compute with.
     """
 
-    def __init__(self, kind: str, entries: Mapping[str, T | str]) -> None:
+    def __init__(self, kind: str, entries: Mapping[str, T | str | Entry]) -> None:
         self.kind = kind
-        self._entries = dict(entries)
+        self._needs = {name: one.needs for name, one in entries.items() if isinstance(one, Entry)}
+        self._entries = {
+            name: one.plugin if isinstance(one, Entry) else one for name, one in entries.items()
+        }
+
+    def needs(self, name: str) -> Any:
+        """Return what the plug-in's `Entry` declares."""
+        return self._needs[name]
 
     def __getitem__(self, name: str) -> T:
         try:

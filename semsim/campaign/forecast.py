@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsim.attacks import ATTACKS, SHARED
+from semsim.attacks.as_text import ONE_GRADIENT
 from semsim.base.errors import StopRequestedError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import Plugin, all_settings, build
-from semsim.campaign.plan import ONE_GRADIENT, Plan, PlannedSet, PlannedTarget, key_of, parameters
+from semsim.campaign.plan import Plan, PlannedSet, PlannedTarget, key_of
 from semsim.campaign.store import PieceStore
 from semsim.defences import DEFENCES
 from semsim.device import one_thread, pick_device
@@ -292,5 +293,5 @@ def _disk(plan: Plan) -> int:
         picture_bytes(plan.images[s.target.dataset].images[0].numel()) * len(s.cells)
         for s in plan.sets
     )
-    weights = [parameters(target.plan, plan.images[target.dataset]) for target in plan.targets]
-    return pictures + 4 * sum(weights)
+    weights = {planned.target.key: planned.seen["of"] for planned in plan.sets}
+    return pictures + 4 * sum(weights.values())

@@ -13,10 +13,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from semsim.attacks import ATTACKS, SHARED
-from semsim.attacks.as_text import check_shared, read_attack, read_shared
+from semsim.attacks.as_text import (
+    ONE_GRADIENT,
+    check_attack,
+    read_attack,
+    read_shared,
+    threat_of,
+)
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.registry import (
     Plugin,
@@ -29,6 +35,7 @@ from semsim.base.registry import (
 )
 from semsim.base.storage import pieces
 from semsim.base.storage.names import checked_name
+from semsim.base.threat import attacker_words
 from semsim.base.words import counted
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import ROOT, content_of
@@ -40,12 +47,14 @@ from semsim.targets import NETWORKS
 from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.types import LabelledImages
 
+if TYPE_CHECKING:
+    from semsim.targets.model import TargetModel
+
 # Part of every key: raise it where the same settings come to give another target, or cell.
 TARGET_FORMAT, CELL_FORMAT = "semsim-target/2", "semsim-cell/1"
 _GRADIENTS = 32_000_000  # numbers: the gradients of all images attacked at once, 128 MB
 _FOLDER = re.compile(r"^folder:root=(?:.*/)?(?P<name>[^/,]+),?")
 _OWN = re.compile(r"own:network=(?P<module>[\w.]+):(?P<name>\w+),source=")
-ONE_GRADIENT = Plugin(name="gradient")
 _LISTS = ("datasets", "architectures", "strategies", "attacks", "shares", "seeds", "trainings")
 
 
@@ -87,6 +96,9 @@ class Campaign:
     )
     together: int = setting(
         16, "Together", "Images attacked at once, where possible; memory grows with it."
+    )
+    threat: str = setting(
+        "", "Threat model", "Attacker that no attack may go beyond, as B or B+labels; any without."
     )
 
 
@@ -143,6 +155,7 @@ class PlannedSet:
         model: Unique within the campaign.
         folder: The set's name on disk.
         together: How many images are attacked at once.
+        seen: As of `semsim.attacks.parameters.seen_in`.
         shared: What a client shares.
         pictures: Of so many in turn.
     """
@@ -154,6 +167,7 @@ class PlannedSet:
     attack_label: str
     cells: tuple[Cell, ...]
     together: int
+    seen: Mapping[str, int]
     shared: Plugin = ONE_GRADIENT
     pictures: int = 1
 
@@ -161,6 +175,17 @@ class PlannedSet:
     def key(self) -> str:
         """Of all its cells: the same where the set would be the same."""
         return key_of(self.model, [cell.key for cell in self.cells])
+
+    @property
+    def attacker(self) -> str:
+        """Knowledge of the attacker and the share of parameters seen, in words."""
+        return attacker_words(self.facts)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The threat model and the parameters seen, as `run.json` has them."""
+        threat = threat_of(self.attack, self.shared)
+        return {"threat": threat.record(), "seen": dict(self.seen)}
 
     def batches(self) -> Iterator[tuple[Cell, ...]]:
         """The cells in the groups in which they are attacked, which never depend on who works."""
@@ -218,19 +243,20 @@ def make_plan(campaign: Campaign, tests: Mapping[str, LabelledImages]) -> Plan:
                 f"{way.pictures}."
             )
     batches = any(way.shared.name != ONE_GRADIENT.name for way in ways)
-    sizes = [parameters(target.plan, images[target.dataset], batches) for target in targets]
     sets = tuple(
-        _planned_set(target, way, label, attack, digests[target.dataset], together)
-        for target, size in zip(targets, sizes, strict=True)
+        _planned_set(target, way, label, attack, digests[target.dataset], seen, together)
+        for target in targets
+        for network in [untrained(target.plan, images[target.dataset], batches)]
         for way in ways
+        for seen in [_seen(network, way, [attack for _, attack in attacks])]
         for label, attack in attacks
-        for together in [_together(campaign, attack, way.pictures, size)]
+        for together in [_together(campaign, attack, way.pictures, seen["parameters"])]
     )
     return Plan(campaign=campaign, targets=targets, sets=sets, images=images)
 
 
-def parameters(plan: TargetPlan, images: LabelledImages, batches: bool = False) -> int:
-    """Return the target's number of parameters; `SettingsError` if its strategy cannot train it.
+def untrained(plan: TargetPlan, images: LabelledImages, batches: bool = False) -> "TargetModel":
+    """Return the target without numbers; `SettingsError` if its strategy cannot train it.
 
     Args:
         batches: Whether clients share what comes of batches, in which the strategy must work as
@@ -250,7 +276,17 @@ def parameters(plan: TargetPlan, images: LabelledImages, batches: bool = False) 
         model = TargetModel(architecture, images.classes, **facts, size=(height, width))
     shield = build(DEFENCES, plan.defence.name, plan.defence.settings)
     check_trainable(model, shield, batches=batches)
-    return sum(parameter.numel() for parameter in model.parameters())
+    return model
+
+
+def _seen(network: "TargetModel", way: "_Way", attacks: Sequence[Plugin]) -> Mapping[str, int]:
+    """Count the parameters that are shared; `SettingsError` where an attack needs others."""
+    from semsim.attacks.parameters import check_layers, seen_in, shared_names
+
+    names = shared_names(network, way.parameters.split("+"))
+    for attack in attacks:
+        check_layers(attack, network, names)
+    return seen_in(network, names)
 
 
 def check(campaign: Campaign) -> None:
@@ -269,7 +305,7 @@ def check(campaign: Campaign) -> None:
         raise SettingsError(f"together={campaign.together}; expected 1 or more.")
     list(_target_plans(campaign))
     for way, attack in product(campaign.shares, campaign.attacks):
-        check_shared(read_shared(way), read_attack(attack))
+        check_attack(read_attack(attack), read_shared(way), campaign.threat)
 
 
 def _check_once(name: str, values: Sequence[str]) -> None:
@@ -405,10 +441,11 @@ def _strategy_settings(strategy: Plugin) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Way:
-    """Quantity that clients share, and the number of pictures behind that of each client."""
+    """Quantity that clients share, of which parameters, and of how many pictures each."""
 
     label: str
     shared: Plugin
+    parameters: str
     pictures: int
 
 
@@ -416,8 +453,9 @@ def _ways(campaign: Campaign) -> list[_Way]:
     found = []
     for text in campaign.shares:
         shared = read_shared(text)
-        pictures = build(SHARED, shared.name, shared.settings).pictures
-        found.append(_Way(label=text.strip(), shared=shared, pictures=pictures))
+        made = build(SHARED, shared.name, shared.settings)
+        of: dict[str, Any] = {"parameters": made.parameters, "pictures": made.pictures}
+        found.append(_Way(label=text.strip(), shared=shared, **of))
     return found
 
 
@@ -427,10 +465,10 @@ def _planned_set(
     label: str,
     attack: Plugin,
     digests: Sequence[tuple[str, str]],
+    seen: Mapping[str, int],
     together: int,
 ) -> PlannedSet:
-    plain_way = way.shared.name == ONE_GRADIENT.name
-    said = [target.plan.label, *([] if plain_way else [way.label])]
+    said = [target.plan.label, *([] if way.shared == ONE_GRADIENT else [way.label])]
     return PlannedSet(
         model="/".join([*said, label]),
         folder="__".join(map(file_name, [*said, label])),
@@ -439,6 +477,7 @@ def _planned_set(
         attack_label=label,
         cells=tuple(_cells(target, way, attack, digests)),
         together=together,
+        seen=seen,
         shared=way.shared,
         pictures=way.pictures,
     )
@@ -450,7 +489,7 @@ def _cells(
     settings = all_settings(ATTACKS, attack)
     for place, (image_id, digest) in enumerate(digests):
         parts = [CELL_FORMAT, target.key, settings, image_id, digest, target.seed]
-        if way.shared.name != ONE_GRADIENT.name:  # what comes back depends on the company
+        if way.shared != ONE_GRADIENT:  # what comes back depends on the company
             first = place - place % way.pictures
             parts += [all_settings(SHARED, way.shared), digests[first : first + way.pictures]]
         yield Cell(

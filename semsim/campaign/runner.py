@@ -17,7 +17,7 @@ from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.observe import BY
 from semsim.base.errors import DataError
 from semsim.base.progress import Progress, Report, silent
-from semsim.base.registry import all_settings, named
+from semsim.base.registry import named
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.versions import software_versions
 from semsim.base.words import counted
@@ -389,6 +389,7 @@ def _run_record(
         "target": _target_record(store, planned),
         "attack": named(ATTACKS, planned.attack),
         "shared": _shared_record(planned),
+        **planned.facts,
         "together": planned.together,
         "seed": target.seed,
         "status": "ok",
@@ -418,11 +419,6 @@ def _target_record(store: PieceStore, planned: PlannedSet) -> dict[str, Any]:
 
 
 def _shared_record(planned: PlannedSet) -> dict[str, Any]:
-    """Record what clients shared, of how many pictures each, and what was known and told apart."""
-    attack = all_settings(ATTACKS, planned.attack)
-    record = {
-        **named(SHARED, planned.shared),
-        "pictures": planned.pictures,
-        "labels": attack.get("label", "unknown"),
-    }
+    """Record what clients shared, of how many pictures each, and how these were told apart."""
+    record = {**named(SHARED, planned.shared), "pictures": planned.pictures}
     return {**record, "assigned": BY} if planned.pictures > 1 else record

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from semsim.attacks import VERTICAL_ATTACKS
-from semsim.attacks.as_text import read_vertical
+from semsim.attacks.as_text import read_vertical, threat_of
 from semsim.attacks.cafe import Cafe, Quartered, QuarteredNet, drawn_batches, observe_vertical
 from semsim.base.errors import AttackFailedError, DataError, SettingsError
 from semsim.base.progress import Report, silent
@@ -177,6 +177,7 @@ def _attacked(run: VerticalRun, *, report: Report) -> tuple[dict[str, Any], list
             **facts_of_test(accuracy(model, test), test.labels.tolist(), len(test.classes)),
         },
         "attack": named(VERTICAL_ATTACKS, plugin),
+        "threat": threat_of(plugin).record(),
         "vertical": asdict(run),
         "seed": run.seed,
         "status": "ok",

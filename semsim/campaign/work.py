@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from semsim.attacks import ATTACKS, SHARED
+from semsim.attacks.as_text import ONE_GRADIENT, check_attack
 from semsim.attacks.descent import Found, attack_updates
 from semsim.attacks.observe import (
     Gradient,
@@ -22,13 +23,13 @@ from semsim.attacks.observe import (
     Sharing,
     assigned,
     attacked,
-    check_sharing,
     observe_round,
 )
+from semsim.attacks.parameters import shared_part
 from semsim.base.errors import DataError, StopRequestedError, WeightsError
 from semsim.base.progress import Progress, Report, placed, silent
 from semsim.base.registry import Plugin, build
-from semsim.campaign.plan import ONE_GRADIENT, TargetPlan
+from semsim.campaign.plan import TargetPlan
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import content_of
 from semsim.defences import DEFENCES
@@ -280,13 +281,14 @@ def attack_images(
             f"{', '.join(images.classes)}: the pictures have changed since they were planned. "
             "Begin the campaign anew."
         )
+    check_attack(attack, shared)
     sharing: Sharing = build(SHARED, shared.name, shared.settings)
+    model = shared_part(model, sharing.parameters)
     if isinstance(sharing, Gradient):
         pairs = list(zip(images.images, images.labels.tolist(), strict=True))
         found = attacked(model, pairs, defence, attack, seeds, report)
         return [result_of(one, *leak.attacked.one(0)) for leak, one in found]
     tool = build(ATTACKS, attack.name, attack.settings)
-    check_sharing(sharing, tool)
     shield = build(DEFENCES, defence.name, defence.settings)
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
     turns = [slice(n, n + sharing.pictures) for n in range(0, len(images), sharing.pictures)]

@@ -69,6 +69,7 @@ _Change = Callable[[Campaign], Campaign]
         seeds="seed",
         trainings="training",
         together="together",
+        threat="threat",
     )
 )
 def changed(

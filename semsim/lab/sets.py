@@ -104,7 +104,12 @@ def strip_html(steps: Sequence[RunSet]) -> str:
 def verdict_html(said: Sequence[str], steps: Sequence[RunSet], method: str) -> str:
     """The lead and what follows, how it was judged, and by set what is clearer than a guess."""
     rows = [
-        (one.name, one.target, Count.of(shown_in(one.folder)).short)
+        (
+            one.name,
+            one.target,
+            _read(one.folder).attacker_words,
+            Count.of(shown_in(one.folder)).short,
+        )
         for one in steps
         if one.state is DONE
     ]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from semsim.attacks.as_text import read_attack, read_shared, threat_of
 from semsim.base.cli.terminal import rows_of
 from semsim.base.jobs.orders import changed
 from semsim.base.sets.reader import ReconstructionSet
@@ -107,6 +108,7 @@ _PLANNED: Columns = {
     "strategy": column("strategy"),
     "what is shared": column("share"),
     "attack": column("attack"),
+    "attacker": column("attacker"),
     "sets": column("n_sets"),
     "pictures": column("n_attacked"),
 }
@@ -122,6 +124,9 @@ def asked(scale: JudgedScale) -> list[dict[str, Any]]:
             "strategy": campaign.strategies[0],
             "share": campaign.shares[0],
             "attack": campaign.attacks[0],
+            "attacker": threat_of(
+                read_attack(campaign.attacks[0]), read_shared(campaign.shares[0])
+            ).words,
             "n_sets": len(campaign.trainings),
             "n_attacked": len(campaign.trainings) * campaign.images,
         }
@@ -214,14 +219,15 @@ def text(found: Found, _: Path) -> list[str]:
 def _rows_table(rows: pd.DataFrame, specs: Sequence[MetricSpec], marks: str) -> Table:
     lines = [
         [
-            *(row["title"], _target(row), _promise(row), f"{row['n_ok']} of {row['n_attacked']}"),
+            *(row["title"], row["attacker"], _target(row), _promise(row)),
+            f"{row['n_ok']} of {row['n_attacked']}",
             *(_percent(row[name]) for name in ("people", "people_grey", "people_mean")),
             *(number(row[spec.name], 2) for spec in specs),
         ]
         for row in rows_of(rows)
     ]
-    head = ["row", "target right", "ε at δ", "came back", "people", "grey", "mean picture"]
-    head += [spec.title for spec in specs]
+    head = ["row", "attacker", "target right", "ε at δ", "came back"]
+    head += ["people", "grey", "mean picture", *(spec.title for spec in specs)]
     return table(titled("deployed", "rows", marks=marks), rows, head, lines)
 
 
@@ -295,7 +301,8 @@ reproduce_deployed = command_of(
         aim="rank",
         files=("deployed", "rows", "over"),
         facts=(
-            *("row", "title", "network", "strategy", "share", "attack", "n_sets", "n_attacked"),
+            *("row", "title", "network", "strategy", "share", "attack", "attacker", "n_sets"),
+            "n_attacked",
             *("n_ok", "accuracy_low", "accuracy_high", "at_chance", "reached", "epsilon", "delta"),
             *("simulated", "why", "clearer", "people", "people_grey", "people_mean"),
         ),

@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 
 from semsim.attacks import ATTACKS
-from semsim.attacks.as_text import read_attack
+from semsim.attacks.as_text import read_attack, threat_of
 from semsim.base.cli.terminal import rows_of
 from semsim.base.errors import SettingsError, StopRequestedError
 from semsim.base.jobs.orders import changed
@@ -226,15 +226,15 @@ def rows(scale: JudgedScale, sets: Sets, judged: Judged) -> Iterator[dict[str, A
         tried = refused(campaign)
         unfit, plan = tried.cells(), tried.plan
         found = dict(zip(map(key_of, plan.sets), sets[campaign.name], strict=True))
-        for key, _, _ in cells_of(campaign):
+        for key, attack, _ in cells_of(campaign):
+            about = {**key._asdict(), "attacker": threat_of(read_attack(attack)).words}
             if key not in found:
-                status = {"status": UNFIT, "why": unfit[key], "simulated": True}
-                yield {**key._asdict(), **status}
+                yield {**about, "status": UNFIT, "why": unfit[key], "simulated": True}
                 continue
             own, target = judged.facts([found[key]]), found[key].run["target"]
             names = ("accuracy", "at_chance", "epsilon")
             known = {f"target_{name}": target.get(name) for name in names}
-            yield {**key._asdict(), "status": OK if own["n_ok"] else FAILED, **known, **own}
+            yield {**about, "status": OK if own["n_ok"] else FAILED, **known, **own}
 
 
 def text(found: Found, folder: Path) -> list[str]:
@@ -262,13 +262,15 @@ def tables(found: Found) -> list[Table]:
 def _grid(cells: pd.DataFrame, network: str, name: str, title: str) -> Table:
     own = cells[cells["network"] == network]
     strategies = list(dict.fromkeys(own["strategy"]))
-    lines = [["(target right)", *(_target(own[own["strategy"] == one]) for one in strategies)]]
+    lines = [["(target right)", "", *(_target(own[own["strategy"] == one]) for one in strategies)]]
     for attack in dict.fromkeys(own["attack"]):
         by = own[own["attack"] == attack].set_index("strategy")
-        lines.append([attack, *(_text(by.loc[one], name) for one in strategies)])
+        attacker = by["attacker"].iloc[0]
+        lines.append([attack, attacker, *(_text(by.loc[one], name) for one in strategies)])
+    head = ["attack", "attacker", *strategies]
     told = titled("everything", "grid", title=title, network=network, marks=SAYS_NOTHING)
-    frame = own[["strategy", "attack", name]]
-    return table({**told, "name": f"{name}-{network}"}, frame, ["attack", *strategies], lines)
+    frame = own[["strategy", "attack", "attacker", name]]
+    return table({**told, "name": f"{name}-{network}"}, frame, head, lines)
 
 
 def _target(cells: pd.DataFrame) -> str:
@@ -408,7 +410,7 @@ reproduce_everything = command_of(
         aim="map",
         files=("map", "map", "agreement"),
         facts=(
-            *("network", "strategy", "attack", "status", "why", "n_attacked", "n_ok"),
+            *("network", "strategy", "attack", "attacker", "status", "why", "n_attacked", "n_ok"),
             *("target_accuracy", "target_at_chance", "target_epsilon", "simulated"),
         ),
         ranks=("metric", "title", "n", "rho", "rho_images_low", "rho_images_high", "undefined"),

@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 import pandas as pd
 
+from semsim.base.columns import ATTACKER
 from semsim.base.errors import UnknownNameError
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.stats.agreement import EXACT_UP_TO
@@ -73,6 +74,7 @@ def facts(analysis: Analysis) -> dict[str, str]:
     evidence = analysis.evidence
     images, sizes, by = evidence.images, _sizes(analysis), evidence.model or "simulated"
     given = ", ".join(evidence.given) or "none"
+    known = sorted({*images.get(ATTACKER, pd.Series(dtype=str)).dropna()})
     return {
         "Study": evidence.name,
         "Votes by": f"programs ({by})" if evidence.simulated else "people",
@@ -81,6 +83,7 @@ def facts(analysis: Analysis) -> dict[str, str]:
         "Models": str(sizes["model"]),
         "Data sets": ", ".join(sorted(images["dataset"].astype(str).unique())),
         "Attacks": ", ".join(sorted(images["attack"].astype(str).unique())),
+        **({"Attackers": "; ".join(known)} if known else {}),
         "Annotators": str(sizes["annotator"]),
         "Counted votes": str(sizes["counted vote"]),
         "Votes asked for each reconstruction": str(evidence.votes_per_item),

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from semsim.base.columns import TARGET_COLUMNS
+from semsim.base.columns import ATTACKER, TARGET_COLUMNS
 from semsim.base.words import target_words
 
 NONE = "–"
@@ -69,6 +69,12 @@ def noted(note: object) -> str:
     """Return the note of an interval in brackets, to follow it; "" without one."""
     said = reason(note)
     return "" if said is None else f" ({said})"
+
+
+def attacker_text(row: pd.Series) -> str:
+    """Say what the attacker knew and saw, of a row that may have `ATTACKER`."""
+    found = row.get(ATTACKER)
+    return NONE if found is None or pd.isna(found) else str(found)
 
 
 def target_text(row: pd.Series) -> str:

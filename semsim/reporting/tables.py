@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from semsim.base.columns import ATTACKER
 from semsim.base.registry import unknown
 from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.intervals import RULE
@@ -18,6 +19,7 @@ from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (
     LACKING,
     NONE,
+    attacker_text,
     number,
     p_value,
     rank_text,
@@ -254,6 +256,7 @@ def _models(analysis: Analysis) -> Table:
     cells: dict[str, Callable[[pd.Series], str]] = {
         "Model": lambda row: str(row["label"]),
         "Target on its test": target_text,
+        **({"Attacker": attacker_text} if frame[ATTACKER].notna().any() else {}),
         "People [95 %]": lambda row: with_interval(
             row["human"], row["human_low"], row["human_high"]
         ),

@@ -22,7 +22,14 @@ from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries, j
 from semsim.reporting.gallery import disagreements as differing
 from semsim.reporting.methods import by_programs, warnings
 from semsim.reporting.model_figures import agreement_words, closer, heading, heading_in_words
-from semsim.reporting.notation import noted, number, rank_text, reason, target_text
+from semsim.reporting.notation import (
+    attacker_text,
+    noted,
+    number,
+    rank_text,
+    reason,
+    target_text,
+)
 from semsim.reporting.ranked_figure import most_divided, ranked_rows
 from semsim.reporting.svg import Mark, Point, axis_of, line, plane, words_of_ends
 from semsim.ui import ScienceContext
@@ -220,7 +227,8 @@ def pair(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
         if spec.per_image
     ]
     image = images.iloc[row]
-    facts = [("target", target_text(image)), ("picture", str(image["image_id"]))]
+    facts = [("target", target_text(image)), ("attacker", attacker_text(image))]
+    facts += [("picture", str(image["image_id"]))]
     return HTML.pair(_card(comparison, row, facts), values)
 
 
@@ -272,7 +280,8 @@ def pictures(context: ScienceContext, comparison: Comparison, asked: Asked) -> s
             value = comparison.analysis.evidence.scores[spec.name][row]
             facts.append(_on_card(spec, number(value)))
         cards.append(_card(comparison, int(row), facts, model_named=False))
-    target = target_text(rows.iloc[0]) if len(rows) else ""
+    told = [(target_text(row), attacker_text(row)) for _, row in rows.head(1).iterrows()]
+    target = "".join(f"{test}, attacker {attacker}" for test, attacker in told)
     return HTML.pictures(cards, asked, models, model, target, pages)
 
 
@@ -384,7 +393,9 @@ def _ranks(comparison: Comparison, spec: MetricSpec) -> str:
     people = table[table["measure"] == "people"].sort_values("rank", kind="stable")
     mine = table[table["measure"] == spec.name].set_index("model_key")
     axis = (1.0, float(max(len(people), 2)))
-    targets = {model_key(row): target_text(row) for _, row in comparison.analysis.models.iterrows()}
+    models = [row for _, row in comparison.analysis.models.iterrows()]
+    targets = {model_key(row): target_text(row) for row in models}
+    attackers = {model_key(row): attacker_text(row) for row in models}
     rows = []
     for _, row in people.iterrows():
         own = mine.loc[row["model_key"]] if row["model_key"] in mine.index else None
@@ -395,6 +406,7 @@ def _ranks(comparison: Comparison, spec: MetricSpec) -> str:
             {
                 **{"key": row["model_key"], "label": row["label"], "drawn": line(marks, axis)},
                 "target": targets[row["model_key"]],
+                "attacker": attackers[row["model_key"]],
                 "people": rank_text(row["rank"]),
                 "metric": rank_text(math.nan if own is None else own["rank"]),
             }

@@ -238,6 +238,7 @@ def facts_of(one: Shelved) -> list[tuple[str, str]]:
         ("Accuracy of the model", one.target),
         ("Trained with", _plugin(target.get("strategy"))),
         ("Attack", _plugin(run.get("attack"))),
+        ("Attacker", one.found.attacker_words),
         ("Data set", one.dataset),
         ("Size", f"{size[1]}×{size[0]} pixels" if _is_size(size) else ""),
         ("Seed", str(run.get("seed", ""))),

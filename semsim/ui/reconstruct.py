@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from semsim.attacks.as_text import with_preset
+from semsim.attacks.as_text import threat_of, with_preset
 from semsim.base.errors import SettingsError
+from semsim.base.registry import Plugin, help_of
+from semsim.base.threat import LABELS, LETTERS
 from semsim.campaign.campaign_job import KIND, like
 from semsim.campaign.plan import DEMO_GRID, FIRST_LOOK, PAPER_GRID, Campaign
 from semsim.grid.subprocess_worker import apart
 from semsim.lab import Effort
-from semsim.lab.choices import CHOICES, DATASETS, PRESETS, judge_choices
+from semsim.lab.choices import CHOICES, DATASETS, PRESETS, FormChoice, judge_choices
 from semsim.lab.markup import joined, pieces
 from semsim.lab.page import Crossed, ItemList, LabForm, LabPage, NumberField, PagedPictures
 from semsim.lab.settings_form import Given
@@ -35,7 +37,24 @@ _FIRST_SEED = NumberField(
 
 def _more(campaign: Campaign) -> Mapping[str, str]:
     presets = {text.partition(":")[2] for text in campaign.attacks}
-    return {"first_seed": str(campaign.seeds[0]), "preset": next(iter(presets))}
+    first = {"first_seed": str(campaign.seeds[0]), "preset": next(iter(presets))}
+    return {**first, "threat": campaign.threat}
+
+
+def _attacks() -> list[FormChoice]:
+    """The attacks, each with the attacker that it needs."""
+    return [
+        replace(one, line=f"{one.line} Attacker {threat_of(Plugin(name=one.item)).words}.")
+        for one in CHOICES["attacks"]
+    ]
+
+
+def _threats() -> list[tuple[str, str]]:
+    """No limit first, then each letter, without the labels and with them."""
+    letters = [(one, f"{one}: {name}") for one, (name, _) in LETTERS.items()]
+    told = [(f"{one}{LABELS}", f"{words}, labels known") for one, words in letters]
+    each = [both for pair in zip(letters, told, strict=True) for both in pair]
+    return [("", "What each attack needs"), *each]
 
 
 FORM = LabForm(
@@ -52,7 +71,7 @@ FORM = LabForm(
             "architectures", CHOICES["architectures"], "models", "semsim.targets:TARGETS"
         ),
         "strategies": ItemList("strategies", CHOICES["strategies"], "trainings"),
-        "attacks": ItemList("attacks", CHOICES["attacks"], "Attacks", "semsim.attacks:ATTACKS"),
+        "attacks": ItemList("attacks", _attacks(), "Attacks", "semsim.attacks:ATTACKS"),
         "shares": ItemList("shares", CHOICES["shares"], "What is shared", "semsim.attacks:SHARED"),
     },
     numbers=(
@@ -108,9 +127,10 @@ def page(context: ScienceContext) -> LabPage[Campaign]:
 def form_html(checkpoints: Path) -> str:
     """The form, filled with the first card's campaign."""
     first = _FIRST_SEED.html(FIRST_LOOK.seeds[0])
+    threat = _LAB.select("threat", "Attacker", _threats(), "", help_of(Campaign, "threat"))
     judges = judge_choices(checkpoints)
     return FORM.html(
-        joined((FORM.choices("shares"), first, FORM.settings_html("train"))),
+        joined((FORM.choices("shares"), threat, first, FORM.settings_html("train"))),
         _LAB.select("preset", "Steps of the attacks", PRESETS, "fast"),
         _LAB.select("judge", "Word lists", judges, "", "", "judges"),
     )
@@ -129,6 +149,7 @@ def campaign_of(given: Given, free: str = "") -> Campaign:
         campaign,
         attacks=tuple(with_preset(campaign.attacks, given.text("preset"))),
         seeds=given.seeds("seeds", "Seeds", first),
+        threat=given.text("threat"),
     )
 
 

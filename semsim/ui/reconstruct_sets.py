@@ -392,7 +392,10 @@ def verdict_html(views: Sequence[SetView], named: Mapping[str, Any] | None) -> s
     """
     if not _count(views).over:
         return ""
-    rows = [(view.planned.model, _target_words(view), _count([view]).short) for view in views]
+    rows = [
+        (view.planned.model, _target_words(view), view.planned.attacker, _count([view]).short)
+        for view in views
+    ]
     lead = recognised_words(named, [] if named is None else named["sets"])
     said = (lead, verdict_words(views))
     return str(_LAB.verdict(said, METHOD, rows))

@@ -89,8 +89,11 @@ def test_a_set_says_how_good_its_target_was_and_whether_that_is_chance(writer, t
     told = f"{target['accuracy']:.0%} right{': at chance' if target['at_chance'] else ' (chance'}"
     assert found.target_words.startswith(told)
     assert ("epsilon" in target) is (", ε = " in found.target_words) is (writer in PROMISING)
+    assert found.attacker_words.startswith(found.run["threat"]["words"])
+    assert found.run["threat"]["letter"] or found.run["threat"]["system"] != "horizontal"
     if not found.pairs.empty:  # people are asked about pictures
-        assert human_sets.read_set(folder).target.text == found.target_words
+        target = human_sets.read_set(folder).target
+        assert (target.text, target.attacker) == (found.target_words, found.attacker_words)
 
 
 def test_an_untrained_network_of_vertical_learning_is_said_to_be_one_and_is_at_chance(tmp_path):

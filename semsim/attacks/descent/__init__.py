@@ -8,7 +8,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
@@ -153,7 +153,6 @@ def _failure(known: str | None, objective: float, whole: bool) -> str | None:
     return "The image is not finite after the last step."
 
 
-@runtime_checkable
 class Simulates(Protocol):
     """An attack that works on what a client shares of several pictures, or after several steps."""
 
@@ -169,7 +168,7 @@ class Simulates(Protocol):
 
 
 def attack_updates(
-    attack: object,
+    attack: Simulates,
     seen: Sequence[UpdateObservation],
     *,
     rngs: Rngs,
@@ -179,12 +178,7 @@ def attack_updates(
 
     Args:
         rngs: One a picture. No attacker can match a client's results to its pictures.
-
-    Raises:
-        SettingsError: Where the attack works on the gradient of one picture alone.
     """
-    if not isinstance(attack, Simulates):
-        raise SettingsError(f"{type(attack).__name__} works on the gradient of one picture alone.")
     found: list[Found] = []
     for turn, one in enumerate(seen):
         told = in_turn(report, turn, len(seen), first=len(found))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from semsim.attacks.descent import Found, Rngs, only
+from semsim.attacks.descent import Found, Rngs, Updates, only
 from semsim.attacks.linear.outcome import BLOW_UP
 from semsim.base.errors import SettingsError
 from semsim.base.progress import Report, silent
@@ -50,7 +50,7 @@ class FromFirstLayer(Checked):
     """
 
     # As `Simulates`.
-    updates: ClassVar = "one-gradient"
+    updates: ClassVar[Updates] = "one-gradient"
     label: ClassVar = None
     batch_norm: ClassVar = "eval"
     called: ClassVar[str]
@@ -86,6 +86,10 @@ class FromFirstLayer(Checked):
         layer = first_layer(model, shape, self.called)
         places = {id(one): place for place, one in enumerate(model.parameters())}
         both = (layer.weight, layer.bias)
+        if not {*map(id, both)} <= {*places}:
+            raise SettingsError(
+                f"{self.called} needs the gradient of the first layer, which is not shared."
+            )
         weight, bias, mean, std = map(
             in_float64, (*(one.detach() for one in both), model.mean, model.std)
         )
@@ -142,7 +146,7 @@ def first_layer(
     finally:
         for hook in hooks:
             hook.remove()
-    places = [place for place, one in enumerate(ran) if list(one[0].parameters())]
+    places = [place for place, one in enumerate(ran) if one[0].state_dict()]  # frozen ones too
     name = type(ran[places[0]][0]).__name__ if places else "nothing with weights"
     refusal = SettingsError(
         f"{attack} works on a network whose first layer is a linear layer with bias and with ReLU "

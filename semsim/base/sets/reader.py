@@ -14,6 +14,7 @@ from semsim.base.storage.optional import arrow
 from semsim.base.storage.places import resolved
 from semsim.base.storage.records import RECONSTRUCTION_SET, guarded, read_record
 from semsim.base.table_files import check_columns
+from semsim.base.threat import attacker_words
 from semsim.base.words import words_of_test
 
 
@@ -39,6 +40,11 @@ class ReconstructionSet:
     def target_words(self) -> str:
         """Quality of the attacked model at its own task, in words."""
         return words_of_test(self.run.get("target"))
+
+    @property
+    def attacker_words(self) -> str:
+        """Knowledge of the attacker and the share of parameters seen; "" where not recorded."""
+        return attacker_words(self.run)
 
     @property
     def pairs(self) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from semsim.base.columns import TARGET_COLUMNS
+from semsim.base.columns import ATTACKER, TARGET_COLUMNS
 from semsim.base.errors import SettingsError
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.stats.correlation import (
@@ -49,6 +49,7 @@ _SLACK = 1e-12  # two orders of the same correlation may differ by rounding
 MODEL_COLUMNS = (
     *("dataset", "attack", "model", "label", "backbone"),
     *TARGET_COLUMNS,
+    ATTACKER,
     *("n_images", "n_decided", "n_undecided"),
     *("human", "human_low", "human_high"),
 )

@@ -10,6 +10,7 @@ import pandas as pd
 from semsim.base.alike import NONE, alike, partners
 from semsim.base.columns import (
     ARCHITECTURE,
+    ATTACKER,
     IMAGE_KEY,
     MODEL_KEY,
     ORIGINAL_ANSWER,
@@ -63,7 +64,7 @@ class Evidence:
         images: R rows, columns dataset, attack, model, image_id, class_name (strings) and, where
             images are at hand, original, reconstruction and attacked (paths); where the labels have
             them, `TARGET_COLUMNS`: the target's test accuracy, that of guessing, whether they are
-            alike, and the ε and δ of its training.
+            alike, and the ε and δ of its training; and `ATTACKER`.
         annotators: A names.
         recognised: Of every counted vote, 1 recognised, 0 not. Of ratings: whether this one is at
             or above the threshold.
@@ -317,7 +318,7 @@ def _images(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:
         raise DataError("No counted vote on a reconstruction, and no labels: nothing to compare.")
     if labels is not None:
         _refuse_twice(labels, IMAGE_KEY, "labels")
-        more = [one for one in (*_FILES, *TARGET_COLUMNS, ARCHITECTURE) if one in labels]
+        more = [one for one in (*_FILES, *TARGET_COLUMNS, ATTACKER, ARCHITECTURE) if one in labels]
         table = table.merge(labels[[*IMAGE_KEY, *more]], on=IMAGE_KEY, how="left")
     return table.reset_index(drop=True)
 

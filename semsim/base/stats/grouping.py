@@ -7,7 +7,7 @@ from functools import cache, cached_property
 import numpy as np
 import pandas as pd
 
-from semsim.base.columns import ARCHITECTURE, MODEL_KEY, TARGET_COLUMNS
+from semsim.base.columns import ARCHITECTURE, ATTACKER, MODEL_KEY, TARGET_COLUMNS
 from semsim.base.stats.evidence import model_key, short_labels
 from semsim.base.stats.intervals import left_out
 
@@ -20,7 +20,8 @@ class Layout:
 
     Attributes:
         models: M rows in order of their key: dataset, attack, model, label, model_key, backbone
-            ("" where nothing states it) and `TARGET_COLUMNS`, missing where not known.
+            ("" where nothing states it) , `TARGET_COLUMNS` and `ATTACKER`, missing where not
+            known.
         model, original: (R,) int, the row of `models` and the number of the original.
         dataset: (O,) int, the data set of each original; an original is a (dataset, image_id).
     """
@@ -73,7 +74,7 @@ def layout_of(images: pd.DataFrame) -> Layout:
     models["label"] = models["model_key"].map(labels)
     known = images.drop_duplicates(MODEL_KEY).sort_values(MODEL_KEY, ignore_index=True)
     models["backbone"] = _backbones(models, known)
-    for name in TARGET_COLUMNS:
+    for name in (*TARGET_COLUMNS, ATTACKER):
         models[name] = known.get(name, np.nan)
     by_original = images.groupby(["dataset", "image_id"], sort=True)
     original = by_original.ngroup().to_numpy()

@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 
 from semsim.attacks import ATTACKS, run_many
-from semsim.attacks.as_text import read_attack
+from semsim.attacks.as_text import read_attack, threat_of
 from semsim.base.errors import AttackFailedError, DataError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import all_settings, build
 from semsim.base.storage.versions import software_versions
+from semsim.base.threat import ThreatModel
 from semsim.sets.image import result_of, set_images
 from semsim.sets.writer import write_set
 from semsim.systems.federated import pbpfl
@@ -246,8 +247,9 @@ def _record(study: LeakStudy, result: ArmResult, attacked: LabelledImages) -> di
     order, arm = study.order, ARMS[result.arm]
     chosen = read_attack(order.attack)
     attack = {"name": chosen.name, "settings": all_settings(ATTACKS, chosen)}
+    threat = threat_of(chosen)
     if arm.treatment == "closed-form":
-        attack = {"name": "first-layer", "settings": {}}
+        attack, threat = {"name": "first-layer", "settings": {}}, ThreatModel(basic=True)
     return {
         "name": f"federated/{order.network}/{result.arm}",
         "model": f"{order.network}/{result.arm}",
@@ -265,6 +267,7 @@ def _record(study: LeakStudy, result: ArmResult, attacked: LabelledImages) -> di
         },
         "federated": {**asdict(arm), "arm": result.arm, "masks": asdict(arm.masks)},
         "attack": attack,
+        "threat": threat.record(),
         "gradient_difference": result.gradient_difference,
         "seed": order.seed,
         "status": "ok",

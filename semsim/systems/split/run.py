@@ -30,6 +30,7 @@ from semsim.base.storage import pieces
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.pieces import Pieces
 from semsim.base.storage.versions import software_versions
+from semsim.base.threat import ThreatModel
 from semsim.base.words import counted
 from semsim.defences.none import NoDefence
 from semsim.device import now_on, pick_device
@@ -658,6 +659,7 @@ class SplitRun:
                 "seed": trained.seed,
             },
             "attack": {"name": attack, "settings": plain(tool)},
+            "threat": ThreatModel(auxiliary_data=True, system="split").record(),
             "seed": seed,
             "seconds": round(seconds, 2),
         }

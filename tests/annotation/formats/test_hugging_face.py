@@ -106,12 +106,14 @@ def test_votes_that_go_by_the_originals_names_carry_them(store, images, make_stu
 
 
 def test_models_are_listed_with_how_good_they_were_where_that_is_known(data, out):
-    known = TargetTest(accuracy=0.03, n_classes=50, chance=0.02, at_chance=True)
+    known = TargetTest(
+        accuracy=0.03, n_classes=50, chance=0.02, at_chance=True, attacker="B, labels known"
+    )
     write_hugging_face(
         replace(data, study=replace(data.study, targets={data.study.models[0]: known})), out
     )
     first, *others = data.study.models
-    words = "; ".join([f"{first}: 3% right: at chance (2%)", *others])
+    words = "; ".join([f"{first}: 3% right: at chance (2%), attacker B, labels known", *others])
     assert f"- Target models: {words}" in (out / "README.md").read_text().splitlines()
 
 

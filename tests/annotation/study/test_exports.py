@@ -18,8 +18,10 @@ from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes, read_study
 from annotation.study.labelling import undo
 from annotation.study.sets import read_set
-from semsim.base.columns import LABEL_COLUMNS, TARGET_COLUMNS, VOTE_COLUMNS
-from semsim.reporting.notation import target_text
+from semsim.base.columns import ATTACKER, LABEL_COLUMNS, TARGET_COLUMNS, VOTE_COLUMNS
+from semsim.base.stats.grouping import layout_of
+from semsim.base.threat import ThreatModel
+from semsim.reporting.notation import attacker_text, target_text
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -35,8 +37,8 @@ def test_labels_are_the_majority(store, make_study, images):
     for name, text in (("Anna", "Cat"), ("Ben", "Cat"), ("Cleo", "none")):
         answer_all(store, study, name, text)
     table = export_labels(store, study.id, images)
-    assert list(table.columns) == [*LABEL_COLUMNS, *TARGET_COLUMNS, "judges"]
-    assert table[list(TARGET_COLUMNS)].isna().all(axis=None)
+    assert list(table.columns) == [*LABEL_COLUMNS, *TARGET_COLUMNS, ATTACKER, "judges"]
+    assert table[[*TARGET_COLUMNS, ATTACKER]].isna().all(axis=None)
     assert len(table) == 8
     cats = table["class_name"] == "Cat"
     assert (table["recognisable"] == cats).all()
@@ -160,6 +162,21 @@ def test_how_good_a_target_was_goes_with_its_labels(store, tmp_path, images):
     (row,) = export_labels(store, study.id, images)[list(TARGET_COLUMNS)].drop_duplicates().values
     assert list(row[:3]) == [0.03, 0.04, True]
     assert pd.isna(row[3:]).all()
+
+
+def test_what_the_attacker_knew_and_saw_goes_with_labels_to_tables_of_models(
+    store, tmp_path, images
+):
+    folder = write_set(tmp_path / "sets/one", probabilities=SURE)
+    known = {"threat": ThreatModel(basic=True).record(), "seen": {"parameters": 1, "of": 4}}
+    write_run(folder, **known)
+    study = create_study(store, StudySpec(name="one", task=Task.RECOGNITION), [folder], images)
+    told = "B · 1 of 4 parameters (25%)"
+    assert study.target("resnet20-4/none").attacker == told
+    labels = export_labels(store, study.id, images)
+    assert set(labels[ATTACKER]) == {told}
+    found = layout_of(labels.astype({"model": str})).models
+    assert [attacker_text(row) for _, row in found.iterrows()] == [told]
 
 
 @pytest.mark.parametrize(("epsilon", "told"), [(8.126, "8.13"), (None, "∞")])

@@ -109,6 +109,14 @@ def test_each_model_says_how_good_its_target_is():
     assert text.count("71% right (chance 2%) 0%") == 2
 
 
+def test_each_model_says_who_attacked_where_that_is_known():
+    seen = votes_of({f"m/{n}": "ddd" for n in range(24)})
+    assert "Attacker" not in str(Page(results_view.rates(results_of(study(), seen))))
+    known = {"m": TargetTest(attacker="B · 1 of 4 parameters (25%)")}
+    text = str(Page(results_view.rates(results_of(study(targets=known), seen))))
+    assert "m not kept B · 1 of 4 parameters (25%) 0%" in text
+
+
 def test_a_rate_of_nothing_is_not_certain_and_the_note_says_how():
     nobody = results_of(study(), votes_of({f"m/{n}": "ddd" for n in range(24)}))
     text = str(Page(results_view.rates(nobody)))

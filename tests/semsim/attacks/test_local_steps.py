@@ -10,12 +10,11 @@ from made_linear import seeded, target
 
 from semsim.attacks.descent import attack_updates
 from semsim.attacks.descent.distance import GradientDistance, distance_from, simulated_update
-from semsim.attacks.dlg import DLG
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.labels import labels_of
 from semsim.attacks.observe import BatchGradient, Update, assigned, observe_gradient, observe_round
 from semsim.attacks.prior import Prior
-from semsim.base.errors import AttackFailedError, SettingsError
+from semsim.base.errors import AttackFailedError
 from semsim.defences import make
 from semsim.defences.none import NoDefence
 from semsim.targets.convnet import SmallCNN
@@ -224,12 +223,6 @@ def test_restarts_are_of_a_client_not_of_a_picture():
     found = attack_updates(InvGrad(steps=20, restarts=3), [seen], rngs=seeded(2))
     both = distance_from(seen, seen.labels, "cosine")(torch.stack([f.image for f in found]))
     assert both.tolist() == [one.residual for one in found]
-
-
-def test_an_attack_that_takes_one_gradient_is_refused():
-    seen = round_of(target(PLAIN, std=0.2), BatchGradient(batch=2)).observation
-    with pytest.raises(SettingsError, match="gradient of one picture alone"):
-        attack_updates(DLG(), [seen], rngs=seeded(2))
 
 
 @pytest.mark.parametrize("sharing", [BatchGradient(batch=4), Update(steps=2, batch=4)])

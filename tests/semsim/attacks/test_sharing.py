@@ -1,7 +1,7 @@
 import pytest
 
 from semsim.attacks import ATTACKS, SHARED
-from semsim.attacks.as_text import check_shared, read_attack, read_shared
+from semsim.attacks.as_text import check_attack, read_attack, read_shared, threat_of
 from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.base.registry import build
 
@@ -11,12 +11,12 @@ SEVERAL = {"invgrad", "prior", "spear", "imprint"}
 @pytest.mark.parametrize("way", SHARED)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_closed_forms_and_attacks_on_one_gradient_are_refused(way, attack):
-    asked = read_shared(way), read_attack(attack)
+    asked = read_attack(attack), read_shared(way)
     if way == "gradient" or attack in SEVERAL:
-        check_shared(*asked)
+        check_attack(*asked)
     else:
-        with pytest.raises(SettingsError, match="attacked by invgrad and prior"):
-            check_shared(*asked)
+        with pytest.raises(SettingsError, match="attacked by invgrad, prior and spear"):
+            check_attack(*asked)
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ def test_closed_forms_and_attacks_on_one_gradient_are_refused(way, attack):
 )
 def test_settings_that_several_pictures_have_no_use_for_are_refused(attack, told):
     with pytest.raises(SettingsError, match=told):
-        check_shared(read_shared("update"), read_attack(attack))
-    check_shared(read_shared("gradient"), read_attack(attack))
+        check_attack(read_attack(attack), read_shared("update"))
+    check_attack(read_attack(attack), read_shared("gradient"))
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,40 @@ def test_an_update_reaches_as_far_as_its_steps_and_farther_with_momentum():
     assert reach == 3
     # By hand: 1, then 1 + ½, then 1 + ½ + ¼.
     assert build(SHARED, "update", {"steps": 3, "momentum": 0.5}).local.reach == 4.25
+
+
+@pytest.mark.parametrize(
+    ("attack", "way", "words"),
+    [
+        ("dlg", "gradient", "A"),
+        ("idlg", "batch-gradient", "A"),
+        ("idlg:label=known", "gradient", "A, labels known"),
+        ("invgrad", "gradient", "B, labels known"),
+        ("invgrad:label=inferred", "gradient", "B"),
+        ("invgrad", "update", "C, labels known"),
+        ("rgap", "gradient", "B"),
+        ("spear", "batch-gradient", "B"),
+        ("gradattack:fast", "gradient", "B, labels known"),
+        ("gradattack:paper", "gradient", "E, labels known"),
+        ("gradattack:code", "gradient", "E"),
+    ],
+)
+def test_an_attack_declares_its_attacker_and_settings_change_it(attack, way, words):
+    """DLG, iDLG, InvGrad, R-GAP and SPEAR have the letters of the SoK's table."""
+    assert threat_of(read_attack(attack), read_shared(way)).words == words
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_what_an_attack_declares_is_what_its_defaults_say(name):
+    made = build(ATTACKS, name)
+    declared = ATTACKS.needs(name)
+    assert declared.threat.labels is (getattr(made, "label", None) == "known")
+    assert declared.threat.statistics is (getattr(made, "statistics", "none") != "none")
+    assert declared.several is hasattr(made, "updates")
+
+
+def test_an_attacker_who_lacks_what_an_attack_needs_is_refused():
+    asked = read_attack("invgrad:label=inferred"), read_shared("update")
+    check_attack(*asked, "C")
+    with pytest.raises(SettingsError, match="invgrad on update needs the clients' local steps,"):
+        check_attack(*asked, "B")

@@ -117,7 +117,7 @@ def test_pictures_of_a_client_come_back_beside_their_own(weights):
 def test_what_an_attack_cannot_do_is_said(weights):
     images = Symbols(test_per_class=1)("test").pick([3, 11])
     shared = Plugin(name="update", settings={"batch": 2})
-    with pytest.raises(SettingsError, match="RGap works on the gradient of one picture"):
+    with pytest.raises(SettingsError, match="rgap works on the gradient of one picture"):
         attack_images(
             load_target(weights), images, PLAN.defence, Plugin(name="rgap"), [0, 1], shared=shared
         )

@@ -15,7 +15,6 @@ from semsim.campaign.plan import (
     Campaign,
     choose_images,
     make_plan,
-    parameters,
 )
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
@@ -125,16 +124,16 @@ def test_batches_hold_each_cell_once():
     assert [len(batch) for batch in slow.batches()] == [1, 1, 1]  # it takes one at a time
     (large, _) = plan(toy_campaign(architectures=("resnet20-4",))).sets
     # Its gradients, one an image, would not fit beside each other.
-    assert large.together == 32_000_000 // parameters(large.target.plan, TEST) < 16
+    assert large.together == 32_000_000 // large.seen["of"] < 16
 
 
 @pytest.mark.parametrize("name", sorted(set(TARGETS) - {"torchvision"}))
 def test_parameters_are_counted_without_making_them(name):
     made = toy_campaign(architectures=(name,), strategies=("none",))
-    (target,) = plan(made).targets
+    (planned,) = plan(made).sets
     body, width = TARGETS[name]().build(3, (32, 32))
     counted = sum(one.numel() for one in body.parameters()) + (width + 1) * len(TEST.classes)
-    assert parameters(target.plan, TEST) == counted
+    assert planned.seen == {"parameters": counted, "of": counted}
 
 
 @given(st.integers(1, 93))
@@ -257,8 +256,15 @@ def test_clients_are_attacked_whole(together):
     [
         ({"shares": ()}, "no shares"),
         ({"shares": ("update:batch=2",)}, "3 images make no whole number of clients"),
-        ({"shares": ("update",), "attacks": ("rgap",)}, "RGap works on the gradient of one"),
-        ({"shares": ("update",), "attacks": ("invgrad", "copa")}, "Copa works on the gradient"),
+        ({"threat": "A"}, "invgrad needs basic knowledge of pictures and the labels"),
+        ({"threat": "Z"}, "threat must be a letter"),
+        ({"shares": ("gradient:parameters=lora",)}, "no parameter that 'lora' stands for"),
+        (
+            {"shares": ("gradient:parameters=last",), "attacks": ("rgap",)},
+            "rgap needs the gradient of every layer",
+        ),
+        ({"shares": ("update",), "attacks": ("rgap",)}, "rgap works on the gradient of one"),
+        ({"shares": ("update",), "attacks": ("invgrad", "copa")}, "copa works on the gradient"),
         (
             {"shares": ("batch-gradient:batch=3",), "strategies": ("dp-sgd:apply_at=attack",)},
             "batch norm mixes",

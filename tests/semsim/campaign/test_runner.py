@@ -238,13 +238,17 @@ def test_updates_of_clients_become_sets_that_say_what_was_shared(client, tmp_pat
     plain, updates = (read_set(Path(folder)) for folder in result["sets"])
     assert plain.run["shared"] == {
         "name": "gradient",
-        "settings": {},
+        "settings": {"parameters": "all"},
         "pictures": 1,
-        "labels": "known",
     }
+    whole = plain.run["seen"]["of"]
+    assert plain.run["seen"] == updates.run["seen"] == {"parameters": whole, "of": whole}
+    assert [one.run["threat"]["letter"] for one in (plain, updates)] == ["B", "C"]
+    assert plain.attacker_words == f"B, labels known · {whole:,} of {whole:,} parameters (100%)"
     assert updates.run["shared"] == {
         "name": "update",
         "settings": {
+            "parameters": "all",
             "steps": 2,
             "batch": 2,
             "held": 0,
@@ -253,7 +257,6 @@ def test_updates_of_clients_become_sets_that_say_what_was_shared(client, tmp_pat
             "batch_norm": "train",
         },
         "pictures": 2,
-        "labels": "known",
         "assigned": "least sum of pixel MSE (scipy.optimize.linear_sum_assignment)",
     }
     # A client augments its pictures as one that shares a gradient of each.
@@ -270,6 +273,23 @@ def test_updates_of_clients_become_sets_that_say_what_was_shared(client, tmp_pat
     assert (again["computed"], again["reused"]) == (2, 6)
     after = [store.cells.read(cell.key).result.picture for cell in planned.cells]
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+def test_the_part_that_is_shared_is_attacked_named_and_counted(client, tmp_path):
+    ways = ("gradient", "gradient:parameters=last", "update:steps=2,batch=2,parameters=last")
+    campaign = toy_campaign(
+        strategies=("none",), attacks=("invgrad:steps=3",), shares=ways, images=2
+    )
+    result = run_plan(plan_of(campaign), tmp_path, client, CPU)
+    assert (result["n_ok"], result["n_failed"]) == (6, 0)
+    whole, last, update = (read_set(Path(folder)) for folder in result["sets"])
+    assert last.run["seen"] == update.run["seen"]
+    assert 0 < last.run["seen"]["parameters"] < last.run["seen"]["of"] == whole.run["seen"]["of"]
+    assert last.run["shared"]["settings"] == {"parameters": "last"}
+    assert "gradient:parameters=last" in last.model
+    assert set(last.run["cells"]).isdisjoint(whole.run["cells"])
+    residuals = [one.manifest["grey_residual"].tolist() for one in (whole, last)]
+    assert residuals[0] != residuals[1]
 
 
 def test_another_campaign_of_the_same_name_is_refused(client, tmp_path):

@@ -92,6 +92,13 @@ def test_the_table_of_models_says_how_good_each_target_was(analysis):
     assert found.cells["Target on its test"].tolist() == [*TESTED, "not kept", "not kept"]
 
 
+def test_the_table_of_models_has_attackers_where_one_is_known(analysis):
+    assert "Attacker" not in table(analysis, "models").cells
+    known = ["B · 1 of 4 parameters (25%)", None, None, None]
+    found = table(replace(analysis, models=analysis.models.assign(attacker=known)), "models")
+    assert found.cells["Attacker"].tolist() == [known[0], "–", "–", "–"]
+
+
 def test_the_best_of_each_scope_is_marked(analysis):
     found = table(analysis, "auc")
     assert cell(found, 0, "AUC [95 %]") == "0.600 [0.55, 0.75]"

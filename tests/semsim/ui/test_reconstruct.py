@@ -15,11 +15,13 @@ from made_campaign import one_thread_cluster, toy_campaign
 from made_pages import context_at
 from made_weights import make_classifier
 
+from semsim.attacks import ATTACKS
 from semsim.base.errors import DataError, JobError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import JobState, run_as_job
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.names import free_name
+from semsim.base.threat import LETTERS
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
 from semsim.campaign.demo import DemoSettings, plans
 from semsim.campaign.plan import DEMO_GRID, FIRST_LOOK, target_key
@@ -54,6 +56,7 @@ FORM = {
         "seeds": "1",
         "first_seed": "0",
         "judge": "",
+        "threat": "",
         "train.epochs": "1",
     },
     "lists": {
@@ -123,15 +126,43 @@ def test_what_a_client_shares_is_chosen_with_its_settings():
     assert chosen.shares == ("gradient", "update:steps=2,batch=2")
 
 
+def test_each_attack_stands_with_its_attacker_and_a_limit_is_chosen(context):
+    html = reconstruct.form_html(context.checkpoints)
+    chosen = re.findall(
+        r'data-list="attacks" value="([\w-]+)"(?:(?!</div>).)*?Attacker ([^<]+)\.</span>',
+        html,
+        re.DOTALL,
+    )
+    attackers = dict(chosen)
+    assert attackers["invgrad"] == "B, labels known"
+    assert (attackers["dlg"], attackers["spear"]) == ("A", "B")
+    assert set(attackers) == set(ATTACKS)
+    (chosen,) = re.findall(r'<select name="threat">(.*?)</select>', html, re.DOTALL)
+    limits = re.findall(r'value="(.*?)"', chosen)
+    assert limits == ["", *(f"{one}{more}" for one in LETTERS for more in ("", "+labels"))]
+    assert campaign_of(Given.of(form(threat="E+labels"))).threat == "E+labels"
+
+
+def test_the_part_that_is_shared_is_chosen():
+    shares = {"gradient:parameters=last": {}, "gradient": {"parameters": "head+body.0"}}
+    chosen = campaign_of(Given.of(form(lists={"shares": shares})))
+    assert chosen.shares == ("gradient:parameters=last", "gradient:parameters=head+body.0")
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        ({"threat": "A"}, "which attacker A (Eavesdropper) lacks. Take threat=B+labels"),
+        (
+            {"lists": {"shares": {"gradient": {"parameters": "last"}}, "attacks": {"copa": {}}}},
+            "copa needs the gradient of every layer",
+        ),
         ({"name": "no/such"}, "cannot name a campaign"),
         ({"lists": {"strategies": {}}}, "no strategies"),
         ({"lists": {"shares": {}}}, "no shares"),
         (
             {"lists": {"shares": {"update": {"batch": "2"}}, "attacks": {"rgap": {}}}},
-            "RGap works on the gradient of one picture alone",
+            "rgap works on the gradient of one picture alone",
         ),
         ({"lists": {"shares": {"update": {"batch": "3"}}}}, "take a multiple of 3"),
         ({"images": ""}, "Pictures is empty"),
