@@ -253,10 +253,11 @@ def _estimate(row: pd.Series, value: str, bounds: str) -> str:
 def _models(analysis: Analysis) -> Table:
     frame = analysis.models.sort_values("human", ascending=False, kind="stable", ignore_index=True)
     specs = [spec for spec in analysis.specs if spec.name in frame]
+    attackers = frame.filter([ATTACKER]).notna().any(axis=None)
     cells: dict[str, Callable[[pd.Series], str]] = {
         "Model": lambda row: str(row["label"]),
         "Target on its test": target_text,
-        **({"Attacker": attacker_text} if frame[ATTACKER].notna().any() else {}),
+        **({"Attacker": attacker_text} if attackers else {}),
         "People [95 %]": lambda row: with_interval(
             row["human"], row["human_low"], row["human_high"]
         ),

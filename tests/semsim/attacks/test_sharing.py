@@ -3,7 +3,7 @@ import pytest
 from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.as_text import check_attack, read_attack, read_shared, threat_of
 from semsim.base.errors import SettingsError, UnknownNameError
-from semsim.base.registry import build
+from semsim.base.registry import Plugin, all_settings, build
 
 SEVERAL = {"invgrad", "prior", "spear", "imprint"}
 
@@ -97,11 +97,10 @@ def test_an_attack_declares_its_attacker_and_settings_change_it(attack, way, wor
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_what_an_attack_declares_is_what_its_defaults_say(name):
-    made = build(ATTACKS, name)
-    declared = ATTACKS.needs(name)
-    assert declared.threat.labels is (getattr(made, "label", None) == "known")
-    assert declared.threat.statistics is (getattr(made, "statistics", "none") != "none")
-    assert declared.several is hasattr(made, "updates")
+    declared, usual = ATTACKS.needs(name), all_settings(ATTACKS, Plugin(name=name))
+    assert declared.threat.labels is (usual.get("label") == "known")
+    assert declared.threat.statistics is (usual.get("statistics", "none") != "none")
+    assert declared.several is hasattr(ATTACKS[name], "updates")
 
 
 def test_an_attacker_who_lacks_what_an_attack_needs_is_refused():
