@@ -31,7 +31,7 @@ BY = "least sum of pixel MSE (scipy.optimize.linear_sum_assignment)"  # as recor
 
 @dataclass(frozen=True, kw_only=True)
 class _OfParameters(Checked):
-    """What is shared, of which parameters; the others are frozen, and the server knows them.
+    """Choice of the parameters that are shared; the others are frozen, and the server knows them.
 
     Attributes:
         parameters: Parts joined by "+", as for `shared_names`.

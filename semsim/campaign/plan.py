@@ -98,7 +98,9 @@ class Campaign:
         16, "Together", "Images attacked at once, where possible; memory grows with it."
     )
     threat: str = setting(
-        "", "Threat model", "Attacker that no attack may go beyond, as B or B+labels; any without."
+        "",
+        "Threat model",
+        "An attack that needs more than this attacker has is refused, as B or B+labels.",
     )
 
 
