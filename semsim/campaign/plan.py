@@ -98,9 +98,7 @@ class Campaign:
         16, "Together", "Images attacked at once, where possible; memory grows with it."
     )
     threat: str = setting(
-        "",
-        "Threat model",
-        "An attack that needs more than this attacker has is refused, as B or B+labels.",
+        "", "Threat model", "What needs more than this attacker has is refused: B, B+labels, … ."
     )
 
 

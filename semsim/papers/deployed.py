@@ -318,7 +318,7 @@ reproduce_deployed = command_of(
             f"Scale {scale.name}, on {scale.dataset}.\n{text_of(_PLANNED, asked(scale))}"
         ),
         rows_of=rows,
-        control=lambda title: {"row": CONTROL, "n_sets": 1, "title": title},
+        control=lambda title: {"row": CONTROL, "n_sets": 1, "title": title, "attacker": NONE},
         more=lambda *given: {"within": _within(*given)},
         note=_jury,
         text=text,
