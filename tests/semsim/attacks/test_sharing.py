@@ -15,7 +15,7 @@ def test_closed_forms_and_attacks_on_one_gradient_are_refused(way, attack):
     if way == "gradient" or attack in SEVERAL:
         check_attack(*asked)
     else:
-        with pytest.raises(SettingsError, match="attacked by invgrad, prior and spear"):
+        with pytest.raises(SettingsError, match="attacked by invgrad, prior, spear and imprint"):
             check_attack(*asked)
 
 
@@ -85,13 +85,14 @@ def test_an_update_reaches_as_far_as_its_steps_and_farther_with_momentum():
         ("invgrad", "update", "C, labels known"),
         ("rgap", "gradient", "B"),
         ("spear", "batch-gradient", "B"),
+        ("imprint", "update", "G"),
         ("gradattack:fast", "gradient", "B, labels known"),
         ("gradattack:paper", "gradient", "E, labels known"),
         ("gradattack:code", "gradient", "E"),
     ],
 )
 def test_an_attack_declares_its_attacker_and_settings_change_it(attack, way, words):
-    """DLG, iDLG, InvGrad, R-GAP and SPEAR have the letters of the SoK's table."""
+    """DLG, iDLG, InvGrad, R-GAP, SPEAR and imprint have the letters of the SoK's table."""
     assert threat_of(read_attack(attack), read_shared(way)).words == words
 
 

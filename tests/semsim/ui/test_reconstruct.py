@@ -135,7 +135,7 @@ def test_each_attack_stands_with_its_attacker_and_a_limit_is_chosen(context):
     )
     attackers = dict(chosen)
     assert attackers["invgrad"] == "B, labels known"
-    assert (attackers["dlg"], attackers["spear"]) == ("A", "B")
+    assert (attackers["dlg"], attackers["spear"], attackers["imprint"]) == ("A", "B", "G")
     assert set(attackers) == set(ATTACKS)
     (chosen,) = re.findall(r'<select name="threat">(.*?)</select>', html, re.DOTALL)
     limits = re.findall(r'value="(.*?)"', chosen)
