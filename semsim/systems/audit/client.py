@@ -7,12 +7,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.api.attack import ALL, Classifier
+from semsim.api.attack import Classifier
 from semsim.attacks.descent import attack_updates
 from semsim.attacks.linear.first_layer import first_layer
 from semsim.attacks.linear.rank import Shape
 from semsim.attacks.linear.spear import Spear
 from semsim.attacks.observe import BatchGradient, assigned, observe_round
+from semsim.attacks.parameters import ALL
 from semsim.base.cli.terminal import text_table
 from semsim.base.errors import SettingsError
 from semsim.datasets.symbols import Symbols
