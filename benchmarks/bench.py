@@ -202,6 +202,7 @@ NAMED = PAPERS | {
     "tests-busy": Run(
         command="benchmarks.suite test-all --busy 4 --clones 3", minutes=70, keeps=_OF_A_SUITE
     ),
+    "large": Run(command="benchmarks.large --seconds 40", minutes=6, keeps=("large",)),
     "sizes": Run(
         command="benchmarks.sizes",
         minutes=0.1,
