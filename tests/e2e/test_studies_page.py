@@ -161,6 +161,20 @@ def test_a_skip_link_leads_past_the_side_bar(page) -> None:
     expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
+def test_a_field_that_is_refused_is_marked_and_the_page_goes_to_it(page) -> None:
+    choose(page, "convnet8")
+    page.get_by_role("button", name="3 People").click()
+    field = page.locator("#set-votes_per_item")
+    field.fill("0")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    page.get_by_role("button", name="4 Review").click()
+    page.get_by_role("button", name="Create study").click()
+    expect(field).to_be_focused()
+    expect(field).to_have_accessible_description("Votes per item must be at least 1; got 0.")
+    field.fill("3")
+    expect(page.locator(".nw-wrong, [data-setting][aria-invalid]")).to_have_count(0)
+
+
 def test_words_are_given_row_by_row_and_changed_later(page, server, store) -> None:
     choose(page, "convnet8")
     page.get_by_role("button", name="2 Question").click()
