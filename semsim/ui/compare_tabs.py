@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from semsim.base.columns import ATTACKER
 from semsim.base.metric_spec import controlled, is_start
 from semsim.base.plain_names import plain_name
 from semsim.base.stats.agreement import best_first
@@ -280,8 +281,10 @@ def pictures(context: ScienceContext, comparison: Comparison, asked: Asked) -> s
             value = comparison.analysis.evidence.scores[spec.name][row]
             facts.append(_on_card(spec, number(value)))
         cards.append(_card(comparison, int(row), facts, model_named=False))
-    told = [(target_text(row), attacker_text(row)) for _, row in rows.head(1).iterrows()]
-    target = "".join(f"{test}, attacker {attacker}" for test, attacker in told)
+    first = rows.iloc[0] if len(rows) else pd.Series()
+    known = first.get(ATTACKER)
+    target = target_text(first) if len(rows) else ""
+    target += "" if known is None or pd.isna(known) else f", attacker {known}"
     return HTML.pictures(cards, asked, models, model, target, pages)
 
 
