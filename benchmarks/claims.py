@@ -210,7 +210,7 @@ def _literal(text: str) -> str:
 
 def _shown(number: float, spec: str) -> str:
     text = format(number, spec)
-    return re.sub("^-", "−", text).replace("%", " %")
+    return re.sub("^-", "−", text)
 
 
 def _claim(folder: Path, name: str, key: str) -> Claim:
@@ -231,7 +231,7 @@ def _written(claim: Claim, form: str) -> str:
     if isinstance(claim.value, list) != (form == "table") or form == "run":
         raise LookupError(f"A page asks for {form!r} of {claim}.")
     if isinstance(claim.value, list):
-        return "\n".join(["\n", *claim.value, "\n"])
+        return "\n".join(["\n", *claim.value, "\n"]).replace(" %", "%")
     spec, how = re.fullmatch(r"(.*?)(\[\]|to|of)?", form).groups()  # type: ignore[union-attr]
     value = _shown(claim.value, spec)
     if how == "of":

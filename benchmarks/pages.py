@@ -253,9 +253,10 @@ def first_picture(browser: Browser, server: Studio, address: str) -> float:
 
 
 def come_and_see(page: Page) -> None:
-    """Take part in a study under a new name, until the first picture stands."""
+    """Take part in a study under a new name, until its first picture is shown."""
     page.get_by_label("Your name").fill(f"Visitor {time.monotonic_ns()}")
     page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Go on").click()
     page.locator(".sl-pictures img").first.wait_for()
 
 

@@ -14,6 +14,7 @@ from typer.main import get_command
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = {
     "benchmarks.md": "benchmarks/README.md",
+    "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "demo.md": "data/demo/README.md",
     "cases.png": "data/demo/cases.png",
@@ -26,8 +27,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what is generated; a page in docs/ of the same name would be a mistake."""
     for name, source in COPIED.items():
         files.append(File.generated(config, name, abs_src_path=str(ROOT / source)))
-    for name, text in (("glossary.md", glossary()), ("reference/commands.md", commands())):
-        files.append(File.generated(config, name, content=text))
+    made = {"glossary.md": glossary, "reference/commands.md": commands}
+    for name, make in {**made, "reference/settings.md": settings}.items():
+        files.append(File.generated(config, name, content=make()))
     return files
 
 
@@ -37,6 +39,20 @@ def glossary() -> str:
     texts = [(ROOT / name).read_text(encoding="utf-8") for name in sources]
     words = {name: said for text in texts for name, said in tomllib.loads(text).items()}
     return "\n".join(["# Glossary", "", *(f"**{name}**\n:   {words[name]}\n" for name in words)])
+
+
+def settings() -> str:
+    """Return a table of every setting of a study."""
+    from annotation.spec import SETTINGS
+
+    cells = (
+        (f"`{one.name}`", one.label, one.usual_words, "yes" if one.amendable else "no", one.text)
+        for one in SETTINGS.values()
+    )
+    rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
+    head = ["| setting | on pages | default | can be amended | meaning |", "| --- " * 5 + "|"]
+    text = "Pass them to `semsim-studio study create` as `--setting NAME=VALUE`."
+    return "\n".join(["# Study settings", "", text, "", *head, *rows])
 
 
 def commands() -> str:

@@ -44,7 +44,7 @@ def list_accounts(
 @app.command(help=f"Make an account; asks for a password, or takes {PASSWORD}.")
 def add(
     name: Name,
-    role: Annotated[Role, typer.Option(help="What the account is for.")] = Role.RESEARCHER,
+    role: Annotated[Role, typer.Option(help="Role of the account.")] = Role.RESEARCHER,
     data_dir: DataDir = DATA,
     database: Database = None,
 ) -> None:

@@ -104,7 +104,7 @@ for _name, _change, _help in (
 def link(
     name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
 ) -> None:
-    """Make somebody a new personal link, who has lost theirs; send it to nobody else."""
+    """Make a new personal link for an annotator; send it to no one else."""
     with opened(database, data_dir) as store:
         secret = people.new_link(store, find_study(store, name).id, person, datetime.now(UTC))
         typer.echo(rooted(f"/me/{secret}"))
@@ -115,7 +115,7 @@ def exclude(
     name: StudyName,
     person: PersonName,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it would do to the result.")
+        bool, typer.Option("--dry-run", help="Only print the effect on the result.")
     ] = False,
     data_dir: DataDir = DATA,
     database: Database = None,
@@ -153,7 +153,7 @@ def _rate(rate: float | None) -> str:
 def erase(
     name: StudyName,
     person: PersonName,
-    votes: Annotated[Votes, typer.Option(help="What becomes of their votes.")],
+    votes: Annotated[Votes, typer.Option(help="Keep or remove their votes.")],
     data_dir: DataDir = DATA,
     database: Database = None,
 ) -> None:

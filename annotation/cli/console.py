@@ -44,7 +44,7 @@ Images = Annotated[
 
 @contextmanager
 def opened(database: str | None, data_dir: Path, *, make: bool = False) -> "Iterator[Store]":
-    """The database, errors told.
+    """Open the database and report errors.
 
     Args:
         make: Whether to make one where there is none.
@@ -69,7 +69,7 @@ def find_study(store: "Store", name: str) -> "Study":
 
 
 def seldom(text: Callable[..., str]) -> Callable[..., None]:
-    """Return what prints `text` of what it is given, once in `SAID_EVERY` seconds."""
+    """Return a printer of `text` of its arguments, at most every `SAID_EVERY` seconds."""
     last = time.monotonic()
 
     def tell(*given: Any) -> None:
@@ -99,7 +99,7 @@ def address(database: str | None, data_dir: Path) -> str:
 
 
 def options_of(kind: Any, names: Iterable[str]) -> Callable[..., dict[str, Any]]:
-    """A maker for `taking`: what the options for some fields of a dataclass say, by field.
+    """A maker for `taking`: the values of options for some fields of a dataclass, by field.
 
     Their help is the "text" of their metadata.
     """

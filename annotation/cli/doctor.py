@@ -39,7 +39,7 @@ def diagnose(options: argparse.Namespace, others: Iterable[tuple[str, str, str, 
     """Print what was found, as a table or with --json; 1 where something keeps it from starting.
 
     Args:
-        others: What the science has found of the machine and its weights.
+        others: Findings of the science about the machine and its weights.
     """
     rows = [*checks(options), *(Found(*one) for one in others)]
     if options.json:

@@ -18,7 +18,7 @@ STUDY = {
     ),
     "protocol": _study(
         "protocol",
-        "List the versions of a study's protocol, and what its lists of words tell a guesser.",
+        "List the versions of a study's protocol and the accuracy of guessers on its lists.",
     ),
     "activity": _study(
         "activity", "List who did what to a study, or to all of them, the latest first."
@@ -33,7 +33,7 @@ STUDY = {
     "plan": Late(
         "annotation.cli.planning",
         "app",
-        "What a study will take: people, days and money, by a simulated crowd.",
+        "People, days and money of a study, by a simulated crowd.",
     ),
     "annotators": Late(
         "annotation.cli.annotators",

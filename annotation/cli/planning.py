@@ -15,12 +15,12 @@ from semsim.base.stats.standstill import USUAL, evidence
 
 app = typer.Typer(
     name="plan",
-    help="What a study will take: people, days and money, by a simulated crowd.",
+    help="People, days and money of a study, by a simulated crowd.",
     no_args_is_help=True,
     add_completion=False,
 )
 Runs = Annotated[int, typer.Option("--runs", help="Simulated studies of each kind.")]
-Seed = Annotated[int, typer.Option("--seed", help="Decides who comes and what they say.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of arrivals and answers.")]
 
 
 @app.callback()
@@ -31,9 +31,9 @@ def main() -> None:
 @app.command()
 @taking(assumed=settings_of(Crowd))
 def crowd(assumed: Crowd, runs: Runs = 10, seed: Seed = 0, as_json: Json = False) -> None:
-    """Simulate the people of a large study: how many it takes, how long, and what it costs.
+    """Simulate the people of a large study: their number, time and cost.
 
-    Everybody who worked is paid, also who is excluded. Whoever fails too many catch trials is
+    Everybody who worked is paid, also who is excluded. People who fail too many catch trials are
     paused, as the product does, and then excluded: others give those votes again.
     """
     table = plan(assumed, runs, seed)

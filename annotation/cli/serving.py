@@ -82,7 +82,7 @@ def asked(command: str, about: str, words: Sequence[str]) -> argparse.Namespace:
 
     Args:
         command: "serve" or "doctor".
-        about: what it does, as its help says.
+        about: the description in its help.
         words: of the command line, behind the command.
     """
     from annotation.web import logs, proxies
@@ -96,11 +96,11 @@ def asked(command: str, about: str, words: Sequence[str]) -> argparse.Namespace:
 
 
 def open_studio(options: argparse.Namespace, create_app: CreateApp) -> None:
-    """Open everything, say where it is, and serve until stopped.
+    """Open everything, print the address, and serve until stopped.
 
     Args:
-        create_app: Makes the application of a store, these options, and what the page Studies says
-            at its top.
+        create_app: Makes the application of a store, these options, and the first text of the page
+            Studies.
     """
     from annotation.web import logs, proxies, root_path
 

@@ -100,7 +100,7 @@ from its folder on."""
 @taking(flags=options_of(StudySpec, FLAGS))
 def create(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="What to call the study.")] = "",
+    name: Annotated[str, typer.Argument(help="Name of the study.")] = "",
     source: Annotated[
         Path | None,
         typer.Option("--file", "--from", help="A study's file, .yaml; other options replace."),
@@ -123,7 +123,7 @@ def create(
         Path | None, typer.Option(help="A .csv of known answers: model, image_id, answer.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be made, and every problem.")
+        bool, typer.Option("--dry-run", help="Print the plan and every problem.")
     ] = False,
     data_dir: DataDir = DATA,
     database: Database = None,
@@ -222,7 +222,7 @@ def amend(
 def protocol(
     name: StudyName, data_dir: DataDir = DATA, database: Database = None, as_json: Json = False
 ) -> None:
-    """List the versions of a study's protocol, and what its lists of words tell a guesser."""
+    """List the versions of a study's protocol and the accuracy of guessers on its lists."""
     with opened(database, data_dir) as store:
         study = find_study(store, name)
         found = protocols.protocol_versions(store, study.id)
@@ -352,7 +352,7 @@ def export(
     ] = None,
     licence: Annotated[
         str | None,
-        typer.Option(help="Of pictures and votes, as cc-by-4.0; the card of hf says it."),
+        typer.Option(help="Of images and votes, such as cc-by-4.0; the card of hf has it."),
     ] = None,
     data_dir: DataDir = DATA,
     database: Database = None,

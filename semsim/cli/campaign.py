@@ -139,7 +139,7 @@ def plan_command(
     workers: Annotated[int, typer.Option(min=1, help="Processes to share the time among.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Say how many cells a campaign has, and what time and disk it takes, from a few steps."""
+    """Count the cells of a campaign and estimate its time and disk from a few steps."""
     plan = plan_of(change(_UNNAMED))
     with TerminalBar("Measuring") as bar:
         estimate = measure(plan, data_dir, load, bar)
@@ -186,7 +186,7 @@ def run_command(
     change: _Change,
     order: CampaignOrder,
     job: Annotated[
-        Path | None, typer.Option(help="Job to resume, as `job` does, with what else is given.")
+        Path | None, typer.Option(help="Job to resume, as `job` does, with these options.")
     ] = None,
 ) -> None:
     """Train the targets and attack the images; Ctrl-C leaves it so that it can be resumed.
@@ -226,7 +226,7 @@ def status_command(
     data_dir: DataOption = DATA,
     as_json: Json = False,
 ) -> None:
-    """Say how far campaigns are."""
+    """Show the progress of campaigns."""
     look_in(Path.cwd())
     with told_errors():
         names = campaigns(data_dir) if name is None else [name]

@@ -31,7 +31,7 @@ def cases(
         float, typer.Option(min=SINGLE, help="In mm: 89 is one column, 183 two.")
     ] = DOUBLE,
 ) -> None:
-    """Draw one reconstruction for each way people and a metric can judge, and what both say."""
+    """Draw one reconstruction for each way in which people and a metric can agree or differ."""
     check_picture(out, "--out")
     analysis = judge(request).analysis
     per_image: dict[str, MetricSpec] = {one.name: one for one in analysis.specs if one.per_image}

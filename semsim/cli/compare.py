@@ -66,7 +66,7 @@ def requested(
         typer.Option(help="A metric of your own whose lower values leak more. Repeatable."),
     ] = None,
     checkpoints: Annotated[
-        Path, typer.Option(help="Folder of weight files, where SemSims say what they learned from.")
+        Path, typer.Option(help="Folder of weight files, with the training data of SemSims.")
     ] = CHECKPOINTS,
     unseen_by: Annotated[
         str,
@@ -144,7 +144,7 @@ def report(
 
 
 def judge(request: Request) -> Compared:
-    """Read the tables, gather and analyse; `SemsimError` says what does not fit."""
+    """Read the tables, gather and analyse; raises `SemsimError` if they do not fit."""
     scores = None
     if request.scores is not None:
         scores = read_table(request.scores, (*BOOK_COLUMNS, LEAKS))

@@ -18,7 +18,7 @@ _Root = Annotated[Path, typer.Option(help="Folder of data sets.")]
 
 @app.command("list")
 def list_datasets(root: _Root = Path(ROOT), as_json: Json = False) -> None:
-    """Name each data set, what people are asked about it, and whether its files are there."""
+    """List each data set, its question for people, and whether its files are there."""
     rows = []
     for name, kind in DATASETS.items():
         made = build(DATASETS, name, _settings(name, root))

@@ -10,7 +10,7 @@ _NOTHING = "nothing to do"
 
 
 def machine(checkpoints: Path, device: str) -> Iterator[tuple[str, str, str, str]]:
-    """(what, state, found, what to do) of the device and each weight file; none keeps the studio
+    """(subject, state, finding, advice) of the device and each weight file; none keeps the studio
     from starting, so the state is ok or note."""
     yield _device(device)
     if advice := foreign():

@@ -55,7 +55,7 @@ _Judge = Annotated[
     str, typer.Option(help="Judge that reads the pictures, see `judge list`; none: random lists.")
 ]
 _Yes = Annotated[bool, typer.Option("--yes", help="Keep what is shown without asking.")]
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan; write nothing.")]
 
 
 def _planned(
@@ -203,7 +203,7 @@ def own(
     file: Annotated[
         Path, typer.Argument(help="CSV or Parquet with the columns model, image_id and scores.")
     ],
-    study: Annotated[str, typer.Option(help="Name of the study, as its votes say it, or its id.")],
+    study: Annotated[str, typer.Option(help="Name of the study, as in its votes, or its id.")],
     scores: Annotated[
         str, typer.Option(help="Metrics and their columns, as name=column:lower or :higher.")
     ],

@@ -46,7 +46,7 @@ def train_command(
     dataset: Annotated[
         str, typer.Option(help="Data set whose training split it learns, as symbols:setting=…")
     ],
-    name: Annotated[str, typer.Option(help="What to call the judge.")],
+    name: Annotated[str, typer.Option(help="Name of the judge.")],
     architecture: Annotated[
         str, typer.Option(help="Network, as cnn-small:width=24.")
     ] = "cnn-small",
@@ -64,7 +64,7 @@ def train_command(
 
 @app.command("list")
 def list_command(checkpoints: CheckpointsOption = CHECKPOINTS, as_json: Json = False) -> None:
-    """Name each judge, what it was trained on, and how good it is."""
+    """List each judge, its training data and its accuracy."""
     with told_errors():
         rows = [_row(name, facts) for name, facts in judges(checkpoints).items()]
         if not rows:

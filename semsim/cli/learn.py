@@ -123,7 +123,7 @@ class Called(NamedTuple):
 
     name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")]
     study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = ""
-    licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED
+    licence: Annotated[str, typer.Option(help="Licence on the card.")] = NOT_STATED
     controls: _Controls = ALL
     shuffles: Annotated[int, typer.Option(min=1, help="Of the votes; 19 can show p = .05.")] = (
         SHUFFLES
@@ -139,7 +139,7 @@ class Varied(NamedTuple):
 
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")]
     values: Annotated[
-        str | None, typer.Option(help="What is tried, with commas; left out, the usual values.")
+        str | None, typer.Option(help="Values to try, with commas; left out, the usual ones.")
     ] = None
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Trainings of each value.")] = 1
 
@@ -286,7 +286,7 @@ def pretrain_command(
 @app.command("counts")
 @taking(kept=_judged_by)
 def counts_command(labels: _Labels, kept: HoldOut, as_json: Json = False) -> None:
-    """Print what a training and its test would have, and what they lack; train nothing."""
+    """Print the contents and gaps of a training and its test; train nothing."""
     counts = count(read_materials(labels, ()).labels, kept)
     show_told([counts_row(counts)], counts_text(counts, kept), as_json)
 
@@ -299,8 +299,8 @@ def promote_command(
 ) -> None:
     """Make a checkpoint the SemSim of this workspace, the one Compare shows first.
 
-    Where its card says that it lost to MSE, PSNR, SSIM, its own start or the calibrated baseline,
-    or does not tell, it asks once more.
+    If it lost to MSE, PSNR, SSIM, its initial weights or the calibrated baseline by its card, or
+    the card has no result, this asks for confirmation.
     """
     with told_errors():
         doubtful = doubt(checkpoints, name)
@@ -321,7 +321,7 @@ def read_settings(text: str) -> TrainSettings:
 
 
 def counts_text(counts: SplitCounts, hold_out: HoldOut) -> str:
-    """Return what a split has and lacks, and what to expect of a training on it, in lines."""
+    """Return the contents and gaps of a split, and the prospects of a training on it, in lines."""
     training = counts.training
     lines = [
         f"Learns from {counted(training.n_triplets, 'triplet')} of "
@@ -338,7 +338,7 @@ def counts_text(counts: SplitCounts, hold_out: HoldOut) -> str:
 
 
 def counts_row(counts: SplitCounts) -> dict[str, Any]:
-    """The numbers of `counts_text`, and what is lacking."""
+    """Return the numbers of `counts_text`, and the gaps."""
     row = {name: value for name, value in vars(counts).items() if name != "training"}
     training = counts.training
     return {"n_triplets": training.n_triplets, "n_originals": len(training.usable), **row}
@@ -361,7 +361,7 @@ def judged_text(outcome: dict[str, Any]) -> str:
 
 
 def judged_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a row a metric on what was held out, then in sample."""
+    """Return one row per metric, held out, then in sample."""
     judged = {"held out": "held_out", "in sample": "in_sample"}
     return [
         {"table": table, **row} for table, key in judged.items() for row in outcome[key]["metrics"]
@@ -392,7 +392,7 @@ def study_text(outcome: dict[str, Any]) -> str:
 
 
 def study_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of `study_text`; a training that failed has a row that says why."""
+    """Return the rows of `study_text`; a failed training has a row with the reason."""
     failed = [{key: row[key] for key in _FAILED} for row in outcome["rows"] if "why" in row]
     return [*rows_of(summary(outcome["rows"])), *failed]
 
@@ -418,7 +418,7 @@ def left_out_text(outcome: dict[str, Any]) -> str:
 
 
 def left_out_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of `left_out_text`; what could not be left out has a row that says why."""
+    """Return the rows of `left_out_text`; a group that stayed has a row with the reason."""
     found: list[dict[str, Any]] = []
     scope = scope_of(*judged_of(outcome["rows"]))
     for row in outcome["rows"]:

@@ -16,7 +16,7 @@ _GROUPS = {
 }
 _ALONE = {
     "cases": (
-        "Draw one reconstruction for each way people and a metric can judge, and what both say."
+        "Draw one reconstruction for each way in which people and a metric can agree or differ."
     ),
     "compare": (
         "Print how well each metric agrees with people; with --out write everything about it."

@@ -28,7 +28,7 @@ _DataDir = Annotated[Path, typer.Option(help="Folder of the studio's data.")]
 
 @app.command("list")
 def list_sources(data_dir: _DataDir = DATA, as_json: Json = False) -> None:
-    """Name each source, what people judged, its licence, and whether it is here."""
+    """List each source, the task of its people, its licence, and whether it is here."""
     rows = [
         {
             **{"name": name, "state": _state(name, data_dir), "about": one.about},

@@ -245,7 +245,7 @@ def rows_of(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def told(outcome: Mapping[str, Any]) -> str:
-    """Return what a job found as text: the means, and what is unavailable or refused."""
+    """Return a job's result as text: the means, and unavailable or refused metrics."""
     return "\n".join([summary_text(outcome["rows"]), *_reasons(outcome)])
 
 

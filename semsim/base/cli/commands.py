@@ -140,7 +140,7 @@ def _loudness() -> list[Any]:
                 expose_value=False,
                 show_default=False,
                 metavar="",
-                help="Say more on standard error, and where an error comes from; -vv most.",
+                help="Print more on standard error, with the origin of errors; -vv most.",
             ),
         ] = 0,
         quiet: Annotated[
@@ -150,7 +150,7 @@ def _loudness() -> list[Any]:
                 "-q",
                 callback=_quieter,
                 expose_value=False,
-                help="Say nothing on standard error but errors.",
+                help="Print only errors on standard error.",
             ),
         ] = False,
     ) -> None:
@@ -201,7 +201,7 @@ def _told_absence(meta: Mapping[str, Any]) -> Iterator[None]:
 
 @contextmanager
 def told_stop() -> Iterator[None]:
-    """Ctrl-C, also at a question, ends in a sentence and `STOPPED`; what was raised may add one."""
+    """Ctrl-C, also at a question, ends in a sentence and `STOPPED`; the exception may add one."""
     try:
         yield
     except (KeyboardInterrupt, typer.Abort) as end:

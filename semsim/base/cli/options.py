@@ -17,7 +17,7 @@ T = TypeVar("T")
 def taking(**makers: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """A command or maker with the options of `makers` too: each makes the argument of its name.
 
-    Errors of makers and command are told as all commands tell them.
+    Errors of makers and command are reported as for all commands.
     """
 
     def decorated(command: Callable[..., T]) -> Callable[..., T]:
@@ -53,7 +53,7 @@ def settings_of(
         options: Typer's, by the field's name; without, of every field that is a `registry.setting`
             with a label, in its words. Their defaults are the fields'.
         called: The option of a field that is not called like it.
-        read: What the text of a field means whose option is a text, "all" where nothing is given.
+        read: Parses the text of a field whose option is a text, "all" where nothing is given.
     """
     if options is None:
         named = {one: [f"--{option}"] for one, option in (called or {}).items()}
@@ -75,7 +75,7 @@ def settings_of(
 
 
 def changes_of(kind: type, **called: str) -> Callable[..., dict[str, Any]]:
-    """A maker for `taking`: what the options that were given say of a `kind`, by field.
+    """A maker for `taking`: the values of given options of a `kind`, by field.
 
     Args:
         called: The option of each field that has one; its help is the field's own text. A field of

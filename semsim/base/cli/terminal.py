@@ -35,14 +35,14 @@ _TABLES = (".parquet", ".csv")
 
 
 def show_told(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
-    """`show` for a text that says more than its tables: beside JSON it is on standard error."""
+    """`show` for a text with more than its tables; with JSON it goes to standard error."""
     if as_json:
         say(text)
     show(rows, text, as_json)
 
 
 def rows_of(table: "pd.DataFrame", /, **more: Any) -> list[dict[str, Any]]:
-    """The rows of a table, for `show`; `more` stands before the columns of each."""
+    """Return the rows of a table, for `show`; `more` precedes the columns of each."""
     return [{**more, **{str(k): v for k, v in row.items()}} for row in table.to_dict("records")]
 
 
@@ -64,7 +64,7 @@ def check_folder(out: Path) -> None:
 
 
 def write_table(table: "pd.DataFrame", out: Path) -> None:
-    """Write `table` as what the ending of `out` says; "-" is CSV on standard output.
+    """Write `table` in the format of the ending of `out`; "-" is CSV on standard output.
 
     Raises `SettingsError` for another ending, `DataError` where it cannot be written.
     """

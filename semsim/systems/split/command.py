@@ -131,7 +131,7 @@ def run_command(
     place: SplitPlace,
     workers: _Workers = 1,
     job: Annotated[
-        Path | None, typer.Option(help="Job to resume, as `job` does, with what else is given.")
+        Path | None, typer.Option(help="Job to resume, as `job` does, with these options.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -46,11 +46,11 @@ def test_it_is_judged_beside_its_start_its_best_block_and_shuffled_votes(card):
         assert card[sample]["absent"] == {}
 
 
-def test_readme_says_how_it_stands_against_its_start(card):
+def test_readme_compares_it_with_its_initial_weights(card):
     """The figures behind it come from a file of results, which `test_claims` holds."""
     (row,) = [row for row in card["held_out"]["against"] if row["control"] == START]
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     stands = "beats" if surely(row) else "does not clearly beat"
     if row["difference"] < 0:
         stands = "is worse than"
-    assert f"its SemSim {stands} the same network before it saw a vote (<!--=demo " in text
+    assert f"The demo SemSim {stands} its initial weights (AUC difference <!--=demo " in text
