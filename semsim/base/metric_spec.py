@@ -14,6 +14,7 @@ VOTERS_KIND = "same kind as the simulated voters"  # the mark of a metric that i
 # What is kept beside a SemSim to judge it by, as <name>.<control>, and what each is.
 START, CALIBRATED = "start", "calibrated"
 CONTROLS = {START: "before any vote", CALIBRATED: "calibrated baseline"}
+_BLOCK = "block:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +89,16 @@ def voted_for(metric: str) -> str:
     checkpoint = _learned(metric)
     control = control_in(checkpoint)
     return "" if control == START else checkpoint.removesuffix(f".{control}")
+
+
+def block_name(block: str) -> str:
+    """Return the metric name of one block of the calibrated baseline alone."""
+    return f"{_BLOCK}{block.replace(' ', '-')}"
+
+
+def is_block(metric: str) -> bool:
+    """Return whether a metric, by its name, is one block of the calibrated baseline alone."""
+    return metric.startswith(_BLOCK)
 
 
 def is_start(metric: str) -> bool:

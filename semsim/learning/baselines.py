@@ -1,7 +1,7 @@
-"""A SemSim's controls, which it must beat: its start, the calibrated baseline, shuffled votes."""
+"""A SemSim's controls: its start, the calibrated baseline and its best block, shuffled votes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.errors import SettingsError, WeightsError
-from semsim.base.metric_spec import CALIBRATED, CONTROLS, START, MetricSpec
+from semsim.base.metric_spec import CALIBRATED, CONTROLS, START, MetricSpec, is_block
 from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.roc import POOLED, WITHIN, auc_differences, scale_differs, scopes_by
 from semsim.base.words import counted
@@ -39,6 +39,7 @@ _TAKEAWAY = {
     CALIBRATED: "Nothing shows that training a network is worth more than weighing pixels.",
     SHUFFLED: "Nothing shows that what people said taught it anything.",
 }
+_OF_BLOCKS = "Nothing shows that the votes taught more than one fixed distance has."
 NO_AUC = "there is no AUC to compare"
 _LEARNED_NOTHING = (
     "It learned nothing: what it tells apart is what it told apart before any vote. More votes, or "
@@ -115,6 +116,11 @@ def verdict_of(judged: Mapping[str, Any]) -> Verdict:
         row = next((r for name, r in rows.items() if r["control"] == control), None)
         why = judged["absent"].get(control, NO_AUC)
         sentences.append(_of_control(control, row) if row else _uncompared(control, why))
+    sentences += [
+        _beside(row, f"{row['title'][0].lower()}{row['title'][1:]}", _OF_BLOCKS)
+        for name, row in rows.items()
+        if is_block(name)
+    ]
     sentences.append(_of_shuffles(judged, auc))
     return Verdict(sentences=tuple(sentences), lost=lost)
 
@@ -151,9 +157,31 @@ def _uncompared(control: str, why: str) -> str:
 
 
 def _of_control(control: str, row: Mapping[str, Any]) -> str:
+    return _beside(row, WHAT[control], _TAKEAWAY[control])
+
+
+def _beside(row: Mapping[str, Any], what: str, takeaway: str) -> str:
     if surely(row):
-        return f"It {beaten(row, WHAT[control])}."
-    return f"It does not beat {WHAT[control]}: {beaten(row, 'it')}. {_TAKEAWAY[control]}"
+        return f"It {beaten(row, what)}."
+    return f"It does not beat {what}: {beaten(row, 'it')}. {takeaway}"
+
+
+def best_block(
+    rows: Sequence[Mapping[str, Any]], blocks: Sequence[MetricSpec]
+) -> tuple[list[dict[str, Any]], MetricSpec | None]:
+    """Return `rows`, of `difference_rows`, with the best of `blocks` alone, and that block.
+
+    Its title names how many it was picked among. None where no block has an AUC.
+    """
+    kept = [dict(row) for row in rows if not is_block(row["metric"])]
+    found = [row for row in rows if is_block(row["metric"]) and row["other_auc"] is not None]
+    if not found:
+        return kept, None
+    best = max(found, key=lambda row: row["other_auc"])
+    (spec,) = [one for one in blocks if one.name == best["metric"]]
+    among = f"best of {len(found)} blocks, picked on these images, which flatters it"
+    titled = replace(spec, title=f"{spec.title} ({among})")
+    return [*kept, {**best, "title": titled.title}], titled
 
 
 def distribution(

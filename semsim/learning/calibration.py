@@ -4,13 +4,17 @@ No network learns in it. It is what a SemSim has to beat, since it saw the same 
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from scipy.optimize import minimize
 from scipy.special import expit
+from torch import Tensor
 
-from semsim.base.metric_spec import CALIBRATED
+from semsim.base.columns import IMAGE_KEY
+from semsim.base.metric_spec import CALIBRATED, MetricSpec, block_name
 from semsim.learning.batches import load_table, take
 from semsim.learning.triplets import ImageIndex, JudgedOriginal
 from semsim.metrics.calibrated import NAMES, PixelBlocks, pixel_blocks
@@ -39,18 +43,53 @@ def calibrate(
     index = ImageIndex(originals)
     table = load_table(index.paths, input_size)
     pairs, shares = judged_shares(index, originals, ordering)
-    found = []
-    for part in np.array_split(pairs, -(-len(pairs) // _BATCH)):
-        sides = (pixel_blocks(take(table, part[:, side])) for side in (0, 1))
-        apart = [(a - b).square().sum(1) for a, b in zip(*sides, strict=True)]
-        found.append(torch.stack(apart, dim=1).double().numpy())
-    weights, unit = fit(np.concatenate(found), shares)
+    weights, unit = fit(_gaps(table, pairs), shares)
     settings = ModelSettings(backbone=CALIBRATED, input_size=input_size)
     model = SemSimModel(settings, mean=[0.0] * 3, std=[1.0] * 3).eval()
     assert isinstance(model.body, PixelBlocks)
     model.body.weights.copy_(torch.from_numpy(weights / unit))
     named = {f"{WEIGHT_OF}{name}": float(one) for name, one in zip(NAMES, weights, strict=True)}
     return model, {N_PAIRS: float(len(pairs)), **named}
+
+
+def block_scores(labels: pd.DataFrame, input_size: int) -> tuple[pd.DataFrame, list[MetricSpec]]:
+    """Score the pairs of `labels` by each block alone, to which nothing is fitted.
+
+    Args:
+        labels: See `pair_sets_of_labels`.
+        input_size: Pixels a side at which images are compared.
+
+    Returns:
+        Scores, columns `SCORE_COLUMNS`, and the spec of each block.
+    """
+    both = [labels["original"].astype(str), labels["reconstruction"].astype(str)]
+    numbers, paths = pd.factorize(pd.concat(both))
+    table = load_table([Path(path) for path in paths], input_size)
+    gaps = _gaps(table, numbers.reshape(2, -1).T)
+    specs = [
+        MetricSpec(
+            name=block_name(name),
+            title=f"{name.capitalize()} alone",
+            higher_means_more_leakage=False,
+            per_image=True,
+        )
+        for name in NAMES
+    ]
+    tables = [
+        labels[IMAGE_KEY].assign(metric=spec.name, value=gap)
+        for spec, gap in zip(specs, gaps.T, strict=True)
+    ]
+    return pd.concat(tables, ignore_index=True), specs
+
+
+def _gaps(table: Tensor, pairs: np.ndarray) -> np.ndarray:
+    """Squared distances (M, B) of each block between the images of `pairs` (M, 2), by number."""
+    found = []
+    for part in np.array_split(pairs, -(-len(pairs) // _BATCH)):
+        sides = (pixel_blocks(take(table, part[:, side])) for side in (0, 1))
+        apart = [(a - b).square().sum(1) for a, b in zip(*sides, strict=True)]
+        found.append(torch.stack(apart, dim=1).double().numpy())
+    return np.concatenate(found)
 
 
 def fit(gaps: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

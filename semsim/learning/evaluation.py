@@ -22,11 +22,13 @@ from semsim.learning.baselines import (
     ABSENT,
     NO_AUC,
     SHUFFLED,
+    best_block,
     controls_of,
     difference_rows,
     distribution,
     shuffled_row,
 )
+from semsim.learning.calibration import block_scores
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.metrics.provenance import MOVED, read_training
 from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, score_sets
@@ -71,7 +73,8 @@ def evaluate(
 
     The verdict is what a SemSim learns, `recognisable` of the labels, by whatever rule they have
     it. The controls are what `controls_of` finds: the network before it saw a vote, and the
-    baseline that is calibrated to the same votes.
+    baseline that is calibrated to the same votes. Of the blocks of that baseline, each alone and
+    without a fit, the best on these images stands beside them.
 
     Args:
         labels: See `divide`.
@@ -94,16 +97,24 @@ def evaluate(
     mine = score_sets(sets, [own.name, *controls], elsewhere, judging.scores)
     theirs = score_sets(sets, judging.metrics, judging.resources, judging.scores)
     others = [find_metric(name).spec for name in (*controls, *judging.metrics)]
-    scores = pd.concat([book.scores for book in (mine, theirs) if not book.scores.empty])
+    training = read_training(checkpoint)
+    blocks, alone = block_scores(labels, training.settings["input_size"])
+    known = [book.scores for book in (mine, theirs) if not book.scores.empty]
+    scores = pd.concat([*known, blocks])
     told = None if votes is None else _as_counted(votes)
-    evidence = evidence_of(_with_verdict(labels), told, scores, [own, *others])
+    evidence = evidence_of(_with_verdict(labels), told, scores, [own, *others, *alone])
     settings = replace(judging.analysis, headline=_VERDICT)
     analysis = analyse(evidence, [own, *others], settings)
     scored = [spec for spec in analysis.specs if spec.name != own.name]
     differing = scale_differs(analysis.auc)
     scope = scopes_by(differing)[0]
-    against = auc_differences(own, scored, evidence, settings.headline, scope)
-    rows, training = metric_rows(analysis), read_training(checkpoint)
+    apart = auc_differences(own, [*scored, *alone], evidence, settings.headline, scope)
+    against, block = best_block(difference_rows(apart, controls), alone)
+    rows = metric_rows(analysis)
+    if block is not None:
+        rows[1 + len(controls) : 1 + len(controls)] = metric_rows(
+            analyse(evidence, [block], settings)
+        )
     shuffled = distribution(shuffles, rows[0]["auc"][scope]["auc"], scope)
     if shuffled is not None:
         rows.insert(1 + len(controls), shuffled_row(shuffled, rows[0]))
@@ -115,7 +126,7 @@ def evaluate(
         **_sizes(analysis),
         "scale_differs": differing,
         "metrics": [*rows, _human_row(analysis)],
-        "against": difference_rows(against, controls),
+        "against": against,
         "shuffled": shuffled,
         "absent": lacking,
         "moved": training.results[MOVED] != 0,

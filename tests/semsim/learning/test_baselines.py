@@ -108,7 +108,7 @@ def test_every_evaluation_has_the_start_and_the_shuffled_votes(done):
     for sample, more in (("held_out", [SHUFFLED]), ("in_sample", [])):
         names = [one["metric"] for one in outcome[sample]["metrics"]]
         own = ["semsim:mine", "semsim:mine.start", "semsim:mine.calibrated"]
-        assert names == [*own, *more, "mse", "ssim", "human"]
+        assert names == [*own, *more, "block:structure", "mse", "ssim", "human"]
         assert outcome[sample]["absent"] == {}
     card = read_card(done.checkpoint)
     text = card_markdown(card)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from scipy.stats import spearmanr
 from semsim.base.errors import DataError
 from semsim.base.stats.analysis import AnalysisSettings
 from semsim.base.stats.roc import POOLED, WITHIN
-from semsim.images import read_image
+from semsim.images import read_image, write_png
 from semsim.learning import TrainSettings, evaluation
+from semsim.learning.baselines import verdict_of
+from semsim.learning.card import table_rows
 from semsim.learning.evaluation import (
     Judging,
     auc_of,
@@ -61,7 +64,8 @@ def judged(made):
 def test_every_metric_is_judged_by_the_same_images(judged):
     assert (judged["n_images"], judged["n_originals"], judged["n_models"]) == (24, 4, 6)
     assert [row["metric"] for row in judged["metrics"]][-1] == "human"
-    assert {row["metric"] for row in judged["metrics"]} == {"semsim:mine", "mse", "ssim", "human"}
+    named = [row["metric"] for row in judged["metrics"]]
+    assert named == ["semsim:mine", "block:pixels", "mse", "ssim", "human"]
     for row in judged["metrics"][:-1]:
         assert row["n_models"] == 6
         assert row["auc"]["pooled"]["n_positive"] == 12
@@ -176,3 +180,29 @@ def test_the_scale_of_a_metric_by_original_decides_what_all_go_by(made, monkeypa
             assert row["other_auc"] == pytest.approx(auc_of(judged, row["metric"], scope))
         assert scope_of(judged) == scope
         assert len(scale_notes([{"held_out": judged}, {"why": "failed"}])) == len(differing)
+
+
+def test_of_the_blocks_that_nothing_is_fitted_to_the_best_stands_beside_it(made, tmp_path):
+    """People recognise what is dimmed and not a faint grain: fine structure alone tells that."""
+    _, votes, checkpoint, judging = made
+    labels = make_labels(tmp_path, n_images=6, side=32)
+    grain = 0.05 * (torch.arange(32) % 2 * 2 - 1) * (torch.arange(32)[:, None] % 2 * 2 - 1)
+    ramps = torch.linspace(0.2, 0.8, 32)[:, None] * torch.linspace(0.4, 1, 32)
+    for number, row in enumerate(labels.to_dict("records")):
+        write_png((ramps + 0.02 * (number // 6)).expand(3, 32, 32), Path(row["original"]))
+        picture = read_image(row["original"])
+        changed = 0.7 * picture + 0.25 if row["recognisable"] else (picture + grain).clamp(0, 1)
+        write_png(changed, Path(row["reconstruction"]))
+    elsewhere = replace(judging, scores=tmp_path / "scores")
+    judged = evaluate(checkpoint, labels, votes.iloc[:0], elsewhere, sample="held-out")
+    (row,) = [row for row in judged["metrics"] if row["metric"].startswith("block:")]
+    (ahead,) = [row for row in judged["against"] if row["metric"].startswith("block:")]
+    assert row["metric"] == "block:structure"
+    assert row["auc"]["pooled"]["auc"] == ahead["other_auc"] == 1.0
+    assert row["auc"]["pooled"]["low"] is not None
+    among = "best of 4 blocks, picked on these images, which flatters it"
+    assert row["title"] == ahead["title"] == f"Structure alone ({among})"
+    (sentence,) = [one for one in verdict_of(judged).sentences if among in one]
+    assert sentence.startswith("It does not beat structure alone")
+    assert any(among in cells[0] for cells in table_rows(judged))
+    assert not any("alone" in one for one in verdict_of(judged).lost)
