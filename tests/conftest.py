@@ -35,7 +35,7 @@ os.environ["PYTEST_TIMEOUT"] = str(limit(600))
 def pytest_xdist_auto_num_workers() -> int:
     """Return what `-n auto` means: more than cores, as browsers, jobs and databases are waited for.
 
-    One more keeps two cores busy; each takes 17 seconds of a core to collect the tests.
+    One more keeps two cores busy; each takes 8 seconds of a core to collect the tests.
     """
     return (os.cpu_count() or 1) + 1
 
