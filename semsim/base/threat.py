@@ -59,6 +59,11 @@ class ThreatModel:
         """Such as "B, labels known"; the system in place of a letter that there is none of."""
         return (self.letter or self.system) + (", labels known" if self.labels else "")
 
+    @property
+    def limit(self) -> str:
+        """The limit that allows it, as "B+labels"; "" where no letter does."""
+        return self.letter and self.letter + (LABELS if self.labels else "")
+
     def lacks(self, needed: "ThreatModel") -> list[str]:
         """Return in words what is `needed` and not here."""
         found = [words for name, words in _WORDS.items() if needed.has(name) and not self.has(name)]
@@ -110,10 +115,9 @@ def check_threat(needed: ThreatModel, limit: str, who: str) -> None:
         return
     name, known = LETTERS[letter]
     if lacking := replace(known, labels=bool(labels)).lacks(needed):
-        enough = f"threat={needed.letter}{LABELS if needed.labels else ''}"
         raise SettingsError(
             f"{who} needs {listed(lacking)}, which attacker {limit} ({name}) lacks. "
-            f"Take {enough if needed.letter else 'no threat'}, or another attack."
+            f"Take {f'threat={needed.limit}' if needed.limit else 'no threat'}, or another attack."
         )
 
 

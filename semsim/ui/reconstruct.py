@@ -44,7 +44,7 @@ def _more(campaign: Campaign) -> Mapping[str, str]:
 def _attacks() -> list[FormChoice]:
     """The attacks, each with the attacker that it needs."""
     return [
-        replace(one, line=f"{one.line} Attacker {threat_of(Plugin(name=one.item)).words}.")
+        replace(one, line=f"{one.line} Attacker {threat_of(Plugin(name=one.item)).limit}.")
         for one in CHOICES["attacks"]
     ]
 

@@ -21,7 +21,7 @@ def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
     first = cards.get_by_role("button").first
     expect(first).to_have_text(re.compile("See it work(?!.*took)", re.DOTALL))  # none ran here
     expect(page.locator("td.lab-on")).to_have_count(2)  # one model, trained in two ways
-    page.get_by_role("button", name="All 13 models and 13 trainings").click()
+    page.get_by_role("button", name="All 14 models and 13 trainings").click()
     page.get_by_label("Tiny", exact=True).check()
     page.get_by_label("Small, smooth", exact=True).uncheck()
     page.get_by_label("Gradient noised", exact=True).uncheck()
@@ -136,7 +136,7 @@ def test_settings_that_do_not_come_come_when_they_are_opened_again_and_weights_a
     more.click()
     expect(steps).to_be_visible()
 
-    page.get_by_role("button", name="All 13 models and 13 trainings").click()
+    page.get_by_role("button", name="All 14 models and 13 trainings").click()
     page.get_by_label("From torchvision", exact=True).check()
     model, weights = (
         page.locator(f'[data-item="torchvision"] select[data-setting="{name}"]')

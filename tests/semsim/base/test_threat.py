@@ -79,7 +79,7 @@ def test_a_limit_that_is_no_letter_is_refused(limit):
         ({"seen": {"parameters": "1", "of": 2}}, ""),
         ({"seen": {"parameters": 1, "of": 0}}, ""),
         ({"threat": ThreatModel().record()}, "A"),
-        ({"seen": {"parameters": 650, "of": 81280}}, "650 of 81,280 parameters (0.8%)"),
+        ({"seen": {"parameters": 650, "of": 81280}}, "650 of 81,280 parameters (1%)"),
         (
             {"threat": ThreatModel(labels=True).record(), "seen": {"parameters": 7, "of": 7}},
             "A, labels known · 7 of 7 parameters (100%)",
