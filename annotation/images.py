@@ -3,7 +3,7 @@
 import hashlib
 import io
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from PIL import Image
 
 from annotation.errors import StudyError
 from semsim.base.picture_files import read_pixels
-from semsim.base.storage.atomic import settle, whole
+from semsim.base.storage.atomic import settle, together, write_bytes
 from semsim.base.storage.remote import Remote
 
 GAP = 4  # pixels between two pictures side by side
@@ -133,9 +133,7 @@ def keep(folder: Path, content: bytes) -> Path:
     """Write `content` under its SHA-256, whole or not at all; nothing to do if it is there."""
     path = path_of(folder, sha256(content))
     if not path.exists() or path.stat().st_size != len(content):  # as a power cut may leave it
-        folder.mkdir(parents=True, exist_ok=True)
-        with whole(path) as part:
-            part.write_bytes(content)
+        write_bytes(path, content)
     return path
 
 
@@ -147,7 +145,7 @@ def keep_all(images: Shelf, contents: Iterable[bytes]) -> None:
     if isinstance(images, Remote):
         images.put({name_of(sha256(content)): content for content in contents})
         return
-    paths = {keep(images, content) for content in contents}
+    paths = set(together(partial(keep, images), contents))
     settle([*paths, images] if paths else [])
 
 

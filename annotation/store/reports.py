@@ -14,10 +14,12 @@ from sqlalchemy import (
     and_,
     cast,
     func,
+    literal,
     literal_column,
     or_,
     select,
     true,
+    union_all,
 )
 from sqlalchemy.orm import Session, aliased
 
@@ -353,17 +355,16 @@ def stimulus_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
 
 def require_picture(tx: Session, study_id: str, digest: str) -> None:
     """Raise `NotFoundError` unless the study has a picture with that SHA-256."""
-    if not _shows(tx, study_id, digest):
-        raise NotFoundError(NO_PICTURE)
-
-
-def _shows(tx: Session, study_id: str, digest: str) -> bool:
-    stimuli = select(StimulusRow.id).where(
-        StimulusRow.study_id == study_id,
-        or_(StimulusRow.sha256 == digest, StimulusRow.attacked_sha256 == digest),
+    found = (
+        select(literal(1)).where(row.study_id == study_id, column == digest)  # each by its index
+        for row, column in (
+            (StimulusRow, StimulusRow.sha256),
+            (StimulusRow, StimulusRow.attacked_sha256),
+            (SourceRow, SourceRow.sha256),
+        )
     )
-    sources = select(SourceRow.id).where(SourceRow.study_id == study_id, SourceRow.sha256 == digest)
-    return any(tx.scalar(one.limit(1)) is not None for one in (stimuli, sources))
+    if tx.scalar(union_all(*found).limit(1)) is None:
+        raise NotFoundError(NO_PICTURE)
 
 
 def candidate_lists(tx: Session, study: Study) -> list[CandidateList]:

@@ -142,7 +142,10 @@ class SourceRow(Table):
     """One original image of a study."""
 
     __tablename__ = "source"
-    __table_args__ = (Index("uq_source_study_id_image_id", "study_id", "image_id", unique=True),)
+    __table_args__ = (
+        Index("uq_source_study_id_image_id", "study_id", "image_id", unique=True),
+        Index("ix_source_sha256", "sha256", "study_id"),
+    )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
     study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
@@ -174,7 +177,11 @@ class StimulusRow(Table):
     """
 
     __tablename__ = "stimulus"
-    __table_args__ = (Index("ix_stimulus_study_id", "study_id"),)
+    __table_args__ = (
+        Index("ix_stimulus_study_id", "study_id"),
+        Index("ix_stimulus_sha256", "sha256", "study_id"),
+        Index("ix_stimulus_attacked_sha256", "attacked_sha256", "study_id"),
+    )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
     study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))

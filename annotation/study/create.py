@@ -95,6 +95,7 @@ class _Rows:
     problems: list[str] = field(default_factory=list)
     good: dict[str, list[tuple[Row, SetImage]]] = field(default_factory=dict)  # by model
     known: dict[str, tuple[str, int]] = field(default_factory=dict)  # value, row
+    places: dict[str, Path] = field(default_factory=dict)  # of paths looked up
 
     def add(self, row: Row) -> None:
         self.n_rows += 1
@@ -163,7 +164,9 @@ class _Rows:
         )
 
     def _path(self, relative: str) -> Path:
-        return place_below(self.path.parent, relative)
+        if relative not in self.places:
+            self.places[relative] = place_below(self.path.parent, relative)
+        return self.places[relative]
 
 
 T = TypeVar("T")

@@ -784,6 +784,46 @@ BROKEN = """words => words.filter(word => {
 })"""
 
 
+OVERLAPPING = """() => {
+  const seen = element => {
+    const box = element.getBoundingClientRect(), panel = element.closest('.sl-panel');
+    if (!panel || getComputedStyle(panel).overflowY !== 'auto') return box;
+    const room = panel.getBoundingClientRect(); // what has been scrolled away lies on nothing
+    return {left: box.left, right: box.right, top: Math.max(box.top, room.top),
+      bottom: Math.min(box.bottom, room.bottom)};
+  };
+  const boxes = '.sl-title, .sl-progress, .sl-status, .sl-tools button, .sl-stage, .sl-banner, '
+    + '.sl-asked, .sl-answers button, .sl-none-title, .sl-foot > *';
+  const shown = [...document.querySelectorAll(boxes)].filter(one => one.checkVisibility());
+  const found = shown.map(one => [one.className || one.textContent, seen(one)]);
+  return found.flatMap(([name, a], i) => found.slice(i + 1).filter(([, b]) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1)
+    .map(([other]) => `${name} / ${other}`));
+}"""
+
+
+def test_in_practice_nothing_lies_on_anything_else_and_words_are_whole(
+    page, server, new_study
+) -> None:
+    study = new_study(list_size=20, practice=2, set_aside=2)
+    page.goto(f"{server.url}/join/{study.token}")
+    page.get_by_label("Your name").fill("Ada")
+    page.get_by_role("button", name="Start").click()
+    with first_items(page):
+        page.get_by_role("button", name="Go on").click()
+    expect(page.locator(".sl-banner")).to_contain_text("Step 2 of 3")
+    page.locator(".sl-grid button").evaluate_all("""keys => keys.forEach(key => {
+      key.hidden = false;
+      key.querySelector('span').textContent = 'garden truck';
+    })""")
+    for width, height in [(1000, 640), *SCREENS, *ON_ITS_SIDE]:
+        page.set_viewport_size({"width": width, "height": height})
+        two_frames(page)
+        assert page.evaluate(OVERLAPPING) == [], (width, height)
+        assert page.evaluate(BROKEN, ["aeroplane", "automobile"]) == [], (width, height)
+
+
 def test_a_list_of_twenty_fits_every_screen(page, server, new_study) -> None:
     page.set_viewport_size({"width": 390, "height": 500})
     join(page, server, new_study(list_size=20))

@@ -13,17 +13,18 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from semsim.base.errors import SemsimError
 
 _LEFT = re.compile(r"\.(?P<name>.+)\.\d+\.\d+\.(?P<what>part|old)")
-_AT_ONCE = 16  # files that are settled at the same time
+_AT_ONCE = 16  # files that are written or settled at the same time
 _DAY = 24 * 3600.0  # seconds after which nobody is still writing
+S, T = TypeVar("S"), TypeVar("T")
 LEAST_ROOM = 64 * 2**20  # bytes that are free wherever long work begins
 
 
@@ -187,8 +188,13 @@ def _beside(path: Path, ending: str) -> Path:
 
 def settle(paths: Iterable[Path]) -> None:
     """Return once these files and folders survive a power cut."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:  # alone, each waits for the disk anew
-        list(pool.map(_settle, paths))
+    together(_settle, paths)
+
+
+def together(work: Callable[[S], T], things: Iterable[S]) -> list[T]:
+    """Return the result of `work` for each thing; alone, each would wait for the disk anew."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(work, things))
 
 
 def _settle(folder: Path) -> None:

@@ -114,8 +114,8 @@ def test_events_are_only_ever_added(url, tmp_path):
 STUDY = (
     "INSERT INTO study (id, name, task, status, token, seed, votes_per_item, simulated, spec,"
     " dataset, models, targets, judges, n_items, n_decoys, n_originals, n_failed, cells, protocol,"
-    " version, created) VALUES ('s', 's', 'pair', 'running', 't', 0, 1, '0', '{}', 'd', '[]', '{}',"
-    " '[]', 0, 0, 0, 0, '[]', '', 1, '2026-01-01')"
+    " version, created, \"by\") VALUES ('s', 's', 'pair', 'running', 't', 0, 1, '0', '{}', 'd',"
+    " '[]', '{}', '[]', 0, 0, 0, 0, '[]', '', 1, '2026-01-01', '')"
 )
 
 

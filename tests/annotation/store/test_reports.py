@@ -3,11 +3,13 @@
 from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import event, select
 from study_factory import answer_all, answer_to, joined, write_set
 
 from annotation.errors import NotFoundError
 from annotation.spec import StudySpec, Task
 from annotation.store import reports
+from annotation.store.tables import StimulusRow
 from annotation.study.create import create_study
 from annotation.study.labelling import image_path, join, next_items, progress, progress_of, vote
 
@@ -88,3 +90,21 @@ def test_medians_are_over_the_times_that_were_measured(store, study, anna, times
         vote(store, anna, answer_to(item.item, rt_ms=rt_ms), NOW)
     (row,) = progress(store, study.id).annotators
     assert (row.done, row.median_rt_ms, row.none_rate) == (len(times), median, 1.0)
+
+
+def test_pictures_of_a_study_are_looked_up_by_their_digests(store, make_study):
+    study, asked = make_study(), []
+    shown = store.read(lambda tx: [*tx.scalars(select(StimulusRow.sha256))])
+
+    def look(tx, digest):
+        reports.require_picture(tx, study.id, digest)
+
+    with pytest.raises(NotFoundError):
+        store.read(lambda tx: look(tx, "0" * 64))
+    event.listen(store._engine, "before_cursor_execute", lambda *told: asked.append(told[2:4]))
+    store.read(lambda tx: look(tx, shown[0]))
+    (statement, values) = next(one for one in asked if "sha256" in one[0])
+    with store._engine.connect() as there:
+        plan = str(there.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all())
+    for name in ("stimulus_sha256", "stimulus_attacked_sha256", "source_sha256"):
+        assert f"COVERING INDEX ix_{name} ({name.split('_', 1)[1]}=? AND study_id=?)" in plan
