@@ -16,6 +16,23 @@ pytestmark = pytest.mark.e2e
 PAGE = "reconstruct"
 
 
+RING = """box => {
+  const look = getComputedStyle(box);
+  return [look.outlineStyle, look.outlineWidth, look.boxShadow].join(' ');
+}"""
+
+
+def test_every_box_to_tick_shows_the_focus(page: Page) -> None:
+    boxes = page.locator(".lab-form input:is([type=checkbox], [type=radio]):enabled:visible")
+    expect(boxes.first).to_be_visible()
+    page.keyboard.press("Tab")  # who uses the keyboard
+    for box in boxes.all():
+        plain = box.evaluate(RING)
+        box.focus()
+        assert box.evaluate(RING) != plain
+        page.locator("h1").evaluate("() => document.activeElement.blur()")
+
+
 def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
     cards = page.locator("#rec-cards")
     first = cards.get_by_role("button").first

@@ -24,7 +24,8 @@ from semsim.base.errors import SemsimError
 _LEFT = re.compile(r"\.(?P<name>.+)\.\d+\.\d+\.(?P<what>part|old)")
 _AT_ONCE = 16  # files that are written or settled at the same time
 _DAY = 24 * 3600.0  # seconds after which nobody is still writing
-S, T = TypeVar("S"), TypeVar("T")
+S = TypeVar("S")
+T = TypeVar("T")
 LEAST_ROOM = 64 * 2**20  # bytes that are free wherever long work begins
 
 
