@@ -61,7 +61,7 @@ front = command_line(__version__, ABOUT, COMMANDS, completes=True)
 
 def main() -> None:
     """Do what `python app.py` asks: `semsim-studio serve`, or the command that it names."""
-    if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:
+    if sys.argv[1:2] == [] or sys.argv[1] not in (*COMMANDS, "help"):
         sys.argv.insert(1, "serve")
     front(prog_name=PROGRAM)
 

@@ -62,7 +62,7 @@ def reset(name: Name, data_dir: DataDir = DATA, database: Database = None) -> No
 
 @app.command()
 def disable(name: Name, data_dir: DataDir = DATA, database: Database = None) -> None:
-    """Let somebody in no more, from now on."""
+    """Disable an account from now on."""
     with opened(database, data_dir) as store:
         account = accounts.find_account(store, name)
         done = accounts.disable(store, account.id, datetime.now(UTC), by=None)
@@ -71,7 +71,7 @@ def disable(name: Name, data_dir: DataDir = DATA, database: Database = None) -> 
 
 @app.command()
 def enable(name: Name, data_dir: DataDir = DATA, database: Database = None) -> None:
-    """Let somebody in again."""
+    """Enable a disabled account."""
     with opened(database, data_dir) as store:
         done = accounts.enable(store, accounts.find_account(store, name).id, by=None)
         typer.echo(f"{done.name} may sign in again")

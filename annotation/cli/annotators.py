@@ -56,7 +56,7 @@ class Votes(StrEnum):
 def list_annotators(
     name: StudyName, data_dir: DataDir = DATA, database: Database = None, as_json: Json = False
 ) -> None:
-    """List everybody in a study."""
+    """List the annotators of a study."""
     with opened(database, data_dir) as store:
         found = people.list_people(store, find_study(store, name).id)
     told = []
@@ -84,17 +84,17 @@ def _stepping(change: Callable[..., Annotator]) -> Callable[..., None]:
 
 
 for _name, _change, _help in (
-    ("pause", people.pause, "Let somebody vote no more for now; their votes count."),
-    ("resume", people.resume, "Let somebody who was paused go on."),
+    ("pause", people.pause, "Pause an annotator; their votes still count."),
+    ("resume", people.resume, "Resume a paused annotator."),
     (
         "include",
         people.include,
-        "Let somebody who was excluded go on; votes count again where there is room.",
+        "Include an excluded annotator again; votes count again on items without all votes.",
     ),
     (
         "let-in",
         people.let_in,
-        "Let somebody take part who failed the questions on the instructions.",
+        "Let an annotator take part who failed the questions on the instructions.",
     ),
 ):
     app.command(name=_name, help=_help)(_stepping(_change))
@@ -121,7 +121,7 @@ def exclude(
     database: Database = None,
     as_json: Json = False,
 ) -> None:
-    """Let none of somebody's votes count and others fill their place; nothing is deleted."""
+    """Exclude an annotator's votes; others fill their place and nothing is deleted."""
     with opened(database, data_dir) as store:
         study_id = find_study(store, name).id
         effect = people.preview_exclusion(store, study_id, person, data_dir / "images")
@@ -154,11 +154,19 @@ def erase(
     name: StudyName,
     person: PersonName,
     votes: Annotated[Votes, typer.Option(help="Keep or remove their votes.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Erase without asking.")] = False,
     data_dir: DataDir = DATA,
     database: Database = None,
 ) -> None:
-    """Take somebody's name out of the database for good; backups and jobs on its votes keep it."""
-    _step(people.erase, name, person, data_dir, database, keep_votes=votes is Votes.KEEP)
+    """Remove a person's name from the database for good; backups and jobs on its votes keep it."""
+
+    def change(*asked: Any) -> Annotator:
+        if not yes:
+            what = f"Erase {person} for good and {votes} the votes?"
+            typer.confirm(what, abort=True, err=True)
+        return people.erase(*asked, keep_votes=votes is Votes.KEEP)
+
+    _step(change, name, person, data_dir, database)
 
 
 def _step(
@@ -167,8 +175,7 @@ def _step(
     person: str,
     data_dir: Path,
     database: str | None,
-    **given: Any,
 ) -> None:
     with opened(database, data_dir) as store:
-        done = change(store, find_study(store, name).id, person, datetime.now(UTC), **given)
+        done = change(store, find_study(store, name).id, person, datetime.now(UTC))
         typer.echo(f"{done.name} is {done.status}")

@@ -24,7 +24,9 @@ class ServerParser(argparse.ArgumentParser):
     """The options of `semsim-studio serve` and `doctor` that this half has."""
 
     def __init__(self, command: str, about: str) -> None:
-        super().__init__(prog=f"{PROGRAM} {command}", description=about)
+        super().__init__(
+            prog=f"{PROGRAM} {command}", description=f"{about} Example: {PROGRAM} {command} --local"
+        )
         version = f"SemSim Studio {annotation.__version__}"
         self.add_argument("--version", action="version", version=version)
         if command == "doctor":

@@ -86,10 +86,7 @@ def _made_by(account: str) -> str:
     return account and f"  made by {account}"
 
 
-FLAGS = (
-    *("votes_per_item", "list_size", "decoy_rate", "headline", "seed", "simulated", "voter"),
-    "password",
-)
+FLAGS = ("votes_per_item", "list_size", "decoy_rate", "headline", "seed", "simulated", "voter")
 CREATE = """Create a study from reconstruction sets, from a manifest, or as a file says.
 
 A manifest has the columns model, dataset, attack, image_id, class_name,
@@ -119,6 +116,7 @@ def create(
     setting: Annotated[
         list[str] | None, typer.Option("--setting", help="NAME=VALUE, listed above. Repeatable.")
     ] = None,
+    password_file: Annotated[Path | None, typer.Option(help="File with the password only.")] = None,
     gold: Annotated[
         Path | None, typer.Option(help="A .csv of known answers: model, image_id, answer.")
     ] = None,
@@ -135,6 +133,8 @@ def create(
         flags = {"task": task, **flags}
         given = {one: flags[one] for one in flags if _is_given(context, one)} if source else flags
         given |= parse(setting or ()) | ({"name": name} if name else {})
+        if password_file:
+            given["password"] = read_plain(password_file, StudyError).strip()
         file = read_text(read_plain(source, StudyError)) if source else StudyFile(settings={})
         where = source.parent if source else Path()
         found = examine(
@@ -189,6 +189,8 @@ def parse(pairs: Iterable[str]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not equals:
             raise StudyError(f"A setting is given as NAME=VALUE; got {pair!r}.")
+        if name.strip() == "password":
+            raise StudyError("Others can read a command line: put it in a file, --password-file.")
         found[name.strip()] = value_of(name.strip(), text.strip())
     return found
 

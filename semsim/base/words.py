@@ -57,7 +57,7 @@ def jury_words() -> str:
 
 def simulated_words(simulated: bool) -> list[str]:
     """Return the line that a text begins with where programs voted, or none."""
-    said = f"Simulated votes: this says nothing about people. {jury_words()}"
+    said = f"Simulated votes: no evidence about people. {jury_words()}"
     return [said] if simulated else []
 
 

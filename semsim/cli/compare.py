@@ -59,11 +59,11 @@ def requested(
     seed: Annotated[int, typer.Option(min=0, help="Seed of all of them.")] = _DEFAULTS.seed,
     higher_leaks: Annotated[
         list[str] | None,
-        typer.Option(help="A metric of your own whose higher values leak more. Repeatable."),
+        typer.Option(help="A custom metric whose higher values leak more. Repeatable."),
     ] = None,
     lower_leaks: Annotated[
         list[str] | None,
-        typer.Option(help="A metric of your own whose lower values leak more. Repeatable."),
+        typer.Option(help="A custom metric whose lower values leak more. Repeatable."),
     ] = None,
     checkpoints: Annotated[
         Path, typer.Option(help="Folder of weight files, with the training data of SemSims.")

@@ -210,7 +210,7 @@ def own(
     data_dir: _DataDir = DATA,
     as_json: Json = False,
 ) -> None:
-    """Keep scores of metrics of your own for a study; compare and report show them as foreign."""
+    """Store scores of custom metrics for a study; compare and report mark them as custom."""
     with told_errors():
         found = read_own(file, score_columns(scores))
         kept = keep_own(data_dir, [study], found)

@@ -14,7 +14,7 @@ from semsim.base.stats.analysis import Analysis, AnalysisSettings, analyse
 from semsim.base.stats.evidence import gather
 from semsim.base.storage.versions import software_versions
 from semsim.base.words import counted
-from semsim.comparison.metric_facts import Weights, foreign_remarks, refused_judges, unknown_judges
+from semsim.comparison.metric_facts import Weights, custom_remarks, refused_judges, unknown_judges
 from semsim.comparison.seen_originals import (
     ALL,
     exposed,
@@ -259,7 +259,7 @@ def compared(
         *left_out_remark(unseen_by, by_one, analysis),
         *training_remarks(analysis, checkpoints),
         *metric_remarks(analysis.specs, scored.facts),
-        *foreign_remarks(analysis.specs),
+        *custom_remarks(analysis.specs),
         *study.remarks,
     ]
     noted = replace(analysis, notes=(*analysis.notes, *notes))

@@ -208,7 +208,7 @@ def _unread(scores: pd.DataFrame, foreign: Sequence[str]) -> list[str]:
     left = [str(name) for name in scores.select_dtypes("number") if str(name) not in read]
     if not left:
         return []
-    say = "of a metric of your own, say whether higher or lower values leak more"
+    say = "of a custom metric, state whether higher or lower values leak more"
     return [f"Of the scores, what no metric is called was not read: {', '.join(left)}; {say}."]
 
 
@@ -223,7 +223,7 @@ def _melted(scores: pd.DataFrame, study: StudyTables, foreign: Sequence[str]) ->
     if not metrics:
         raise DataError(
             "The table of scores has neither a column metric nor one that is called as a metric. "
-            f"It has: {', '.join(map(str, scores))}. Say of metrics of your own whether higher or "
+            f"It has: {', '.join(map(str, scores))}. State for custom metrics whether higher or "
             "lower values leak more."
         )
     if "model" not in scores:

@@ -1,6 +1,6 @@
 """Facts of the metrics in a table of scores: direction, weights, and whether one may be judged.
 
-The values of a foreign metric came with the data. The judge that ranked the words of a study's
+The values of a custom metric came with the data. The judge that ranked the words of a study's
 lists is no metric of that study: what people could answer depends on it, and so does how well it
 agrees with them.
 """
@@ -40,7 +40,7 @@ def spec_of(name: str, scores: pd.DataFrame, directions: Mapping[str, bool]) -> 
             return None
         return MetricSpec(
             name=name,
-            title=f"{name} (foreign)",
+            title=f"{name} (custom)",
             higher_means_more_leakage=directions[name],
             per_image=bool(scores.loc[scores["metric"] == name, "image_id"].notna().any()),
         )
@@ -89,10 +89,10 @@ def specs_of(
     return [spec for spec in found.values() if spec is not None]
 
 
-def foreign_remarks(specs: Iterable[MetricSpec]) -> list[str]:
-    """A sentence of each metric that is none of ours."""
+def custom_remarks(specs: Iterable[MetricSpec]) -> list[str]:
+    """Return a sentence for each metric that is not built in."""
     return [
-        f"{spec.name} is foreign: its values came with the data and were not computed here."
+        f"{spec.name} is a custom metric: its values came with the data and were not computed here."
         for spec in specs
         if not is_known(spec.name)
     ]

@@ -82,7 +82,7 @@ class Table:
     architecture: str = setting("architecture", text="Column of the target's network.")
     scores: str = setting(
         "",
-        text="Scores, as metric=column, metric=column/number or, of your own, name=column:lower.",
+        text="Scores: metric=column, metric=column/number or, custom, name=column:lower.",
     )
     flags: str = setting("", text="Columns of 0 and 1 whose ones the report counts.")
     classes: Path | None = setting(None, text=CLASS_LIST)

@@ -44,7 +44,7 @@ from semsim.targets.simulated_annotators import (
 )
 from semsim.types import LabelledImages
 
-SAYS_NOTHING = "Simulated people: these numbers say nothing about people."
+SAYS_NOTHING = "Simulated annotators: no evidence about people."
 LIST_SIZE = 20  # words offered for a picture, the right one among them, as in the SemSim paper
 _HELD_OUT = 5  # one of so many training images sets a juror's threshold,
 _MOST_HELD_OUT = 2_000  # unless these are enough

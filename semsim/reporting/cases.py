@@ -1,4 +1,4 @@
-"""A figure of four cases: a reconstruction for each way that people and a metric can judge."""
+"""A figure of four cases: one reconstruction for each combination of two verdicts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpe
     """Draw original and reconstruction of `four_cases` of `spec`, with votes and values below.
 
     Args:
-        others: Metrics whose values stand there as well.
+        others: Further metrics whose values are printed.
 
     Raises:
         DataError: Where no image is at hand or people and the metric have judged none.
@@ -46,10 +46,10 @@ def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpe
     return Drawn(
         title=f"Four cases: {people} and {spec.title}",
         caption=(
-            f"Left the original, right its reconstruction. Of {analysis.evidence.name}; where both "
-            f"agree, the image that both put nearest to one end, where not, the widest gap of "
-            f"ranks between {people} and {spec.title}; each of another original, and of a target "
-            "that has learned where there is one."
+            f"Left: original. Right: reconstruction. From {analysis.evidence.name}. Selected by "
+            "rule: where both agree, the image that both rank nearest to one end; otherwise the "
+            f"largest gap of ranks between {people} and {spec.title}. Each case has another "
+            "original, and a target model above chance where there is one."
         ),
         frame=pd.DataFrame(rows),
         paint=_paint,

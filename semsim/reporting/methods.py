@@ -24,7 +24,7 @@ from semsim.metrics.base import settings_of
 from semsim.reporting.tables import Table
 from semsim.reporting.writing import TEMPLATES
 
-_BY_PROGRAMS = "{}: not human data. The numbers below say nothing about people."
+_BY_PROGRAMS = "{}: not human data. The numbers below are no evidence about people."
 
 
 @dataclass(frozen=True, kw_only=True)

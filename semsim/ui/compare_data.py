@@ -351,7 +351,7 @@ def _with_given(
 ) -> tuple[pd.DataFrame, dict[str, MetricSpec]]:
     """Our own scores and, of the other metrics, those that came with an import; all their facts.
 
-    Raises `DataError` for a foreign metric of which the import does not say the direction.
+    Raises `DataError` for a custom metric whose direction the import does not name.
     """
     specs = {name: metric.spec for name, metric in metrics.items()}
     if given is None:

@@ -1,4 +1,4 @@
-"""Scores of one's own metrics for the study in hand: a table is read, columns chosen, kept."""
+"""Scores of custom metrics for the study in hand: a table is read, columns chosen, kept."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +38,7 @@ def page(context: ScienceContext, request: Request, upload: str) -> HTMLResponse
         problem = str(error)
     kept = [] if study is None else kept_of(context.data, _names(study))
     body = _HTML.page(study, kept, sorted(KINDS), upload, name, columns, problem)
-    return HTMLResponse(context.framed("Scores of your own metrics", body))
+    return HTMLResponse(context.framed("Scores of custom metrics", body))
 
 
 def keep(

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from types import CodeType, FunctionType, ModuleType
 
 import pytest
 from made_campaign import SYMBOLS
+from typer import Context
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -133,6 +135,44 @@ def test_a_command_explains_itself_in_two_ways():
             wrong.append(call)
     assert wrong == []
     assert typed(CALLS[0], "--help").output == typed(CALLS[0], "-h").output
+
+
+def test_a_command_begins_with_one_to_three_examples_that_it_can_read():
+    door = get_command(app.front)
+    found = {}
+    for call in CALLS:
+        calls = re.findall(
+            rf"^  {PROGRAM} (.+)$", COMMANDS[call].help.partition("Examples:")[2], re.M
+        )
+        found[call] = calls if 0 < len(calls) < 4 else []
+        for one in calls:
+            context, words = Context(door), shlex.split(one.partition(" > ")[0])
+            while hasattr(context.command, "resolve_command"):
+                name, command, words = context.command.resolve_command(context, words)
+                context = Context(command, parent=context, info_name=name)
+            assert inspect.unwrap(context.command.callback) == inspect.unwrap(
+                COMMANDS[call].callback
+            )
+            context.command.parse_args(context, words)
+    assert [call for call, calls in found.items() if not calls] == []
+
+
+def test_help_is_a_word_too_and_has_the_exit_codes():
+    for half, door in APPS.items():
+        whole = CliRunner().invoke(door, ["help"])
+        assert whole.output == CliRunner().invoke(door, ["--help"]).output
+        assert "Exit codes: 0 " in whole.output, half
+    assert typed(("semsim",), "help", "score").output == typed(("semsim", "score"), "-h").output
+
+
+def test_a_default_is_of_no_machine():
+    wrong = [
+        (call, one.name)
+        for call, one in OPTIONS
+        if isinstance(one.default, Path) and one.default.is_absolute() and one.show_default is True
+    ]
+    assert wrong == []
+    assert str(ROOT) not in typed(("semsim", "learn", "run"), "-h").output
 
 
 def names_of(call):

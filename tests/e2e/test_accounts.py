@@ -87,7 +87,7 @@ def test_the_page_of_ones_own_account_breaks_no_rule(ada: Page, server) -> None:
     expect(ada.get_by_role("heading", name="Ada")).to_be_visible()
     assert broken_in_any_look(ada) == []
     for old, role in (("not the password", "alert"), (PASSWORD, "status")):
-        ada.get_by_label("Password until now").fill(old)
+        ada.get_by_label("Current password").fill(old)
         ada.get_by_label("New password").fill(PASSWORD)
         ada.get_by_role("button", name="Change the password").click()
         expect(ada.get_by_role("main").get_by_role(role)).to_be_visible()

@@ -35,7 +35,7 @@ def test_light_or_dark_is_kept(page: Page, server) -> None:
     page.goto(f"{server.url}/studio/help")
     ink = "getComputedStyle(document.querySelector('.st-page')).color"
     light = page.evaluate(ink)
-    page.get_by_role("button", name="Light or dark").click()
+    page.get_by_role("button", name="Theme").click()
     assert page.evaluate(ink) != light
     page.reload()
     assert page.evaluate(ink) != light

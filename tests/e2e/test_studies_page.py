@@ -53,7 +53,7 @@ def test_a_study_is_made_in_four_steps_and_followed(page, server, store) -> None
     assert height(page) <= TALLEST
     page.get_by_role("button", name="Next").click()
     page.get_by_label("People you expect").fill("4")
-    page.get_by_label("Wage an hour").fill("12")
+    page.get_by_label("Wage per hour").fill("12")
     means = page.locator('[data-said="people"]')
     expect(means).to_contain_text("With fewer than 5 people no item gets all its votes")
     expect(means).to_contain_text("At 12 an hour that costs")
@@ -129,9 +129,9 @@ def test_what_is_in_the_making_outlives_a_reload_without_its_password(page) -> N
     page.goto(page.url.partition("#")[0] + "?")  # somebody begins anew
     expect(page.get_by_role("checkbox", name="convnet8")).not_to_be_checked()
     page.goto(page.url.partition("#")[0])  # what is offered is not lost by looking at it
-    page.get_by_role("button", name="Go on with it").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("checkbox", name="convnet8")).to_be_checked()
-    expect(page.get_by_role("button", name="Go on with it")).to_be_hidden()
+    expect(page.get_by_role("button", name="Continue")).to_be_hidden()
 
 
 def test_back_goes_one_step_back_and_the_focus_is_at_the_head_of_the_step(page) -> None:

@@ -5,13 +5,20 @@ import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from semsim.base.storage.places import PROGRAM, home, toml_of
+
 STOPPED = 130  # after Ctrl-C, as shells have it
+CODES = (
+    "Exit codes: 0 everything was done, 1 only a part, 2 an error, 3 nothing was reconstructed, "
+    f"{STOPPED} stopped by Ctrl-C."
+)
 LOGS = [logging.getLogger(half) for half in ("annotation", "semsim")]
 _EXTRA = "semsim.extra"  # in a context: brings what the command imports
 # What another parser reads, also the options that every command has.
@@ -40,6 +47,7 @@ def command_line(
     app = typer.Typer(
         cls=type("Listed", (Commands,), {"late": commands}),
         help=about,
+        epilog=CODES,
         no_args_is_help=True,
         add_completion=completes,
         context_settings={"help_option_names": ["--help", "-h"]},
@@ -93,9 +101,21 @@ class Commands(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         mode = getattr(self, "_help_mode", self.rich_markup_mode)
         known = TyperGroup(
-            commands=dict(self.commands), params=self.params, help=self.help, rich_markup_mode=mode
+            commands=dict(self.commands),
+            params=self.params,
+            help=self.help,
+            epilog=self.epilog,
+            rich_markup_mode=mode,
         )
         known.format_help(ctx, formatter)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] == "help":  # `help score` is short for `score --help`
+            if not args[1:]:
+                typer.echo(ctx.get_help())
+                ctx.exit()
+            args = [*args[1:], "--help"]
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.late:
@@ -112,7 +132,7 @@ class Commands(TyperGroup):
         command = get_command(found)
         command.name = cmd_name
         if not late.passed_on:
-            _add_loudness(command)
+            _complete(command, cmd_name)
         return command
 
 
@@ -161,12 +181,23 @@ def _loudness() -> list[Any]:
     return list(get_command(alone).params)
 
 
-def _add_loudness(command: Any) -> None:
+def _complete(command: Any, words: str) -> None:
+    """Give a command, or each in a group, -v, -q, its examples and defaults of any machine."""
     inner = getattr(command, "commands", None)
-    if inner is None:
-        command.params = [*command.params, *_loudness()]
-    for one in (inner or {}).values():
-        _add_loudness(one)
+    for name, one in (inner or {}).items():
+        _complete(one, f"{words} {name}")
+    if inner is not None:
+        return
+    command.params = [*command.params, *_loudness()]
+    for one in command.params:
+        if isinstance(one.default, Path) and one.default.is_relative_to(home()):
+            one.show_default = (
+                f"{one.default.relative_to(home())} in SEMSIM_HOME or the program's folder"
+            )
+    calls = toml_of(__package__, "examples.toml").get(words, ())
+    first, _, rest = (command.help or "").partition("\n\n")
+    shown = "\n".join(["\b", "Examples:", *(f"  {PROGRAM} {call}" for call in calls)])
+    command.help = "\n\n".join([first, *([shown] if calls else []), *([rest] if rest else [])])
 
 
 @contextmanager

@@ -6,6 +6,7 @@ an error, and 130 after Ctrl-C. Errors go to standard error, after "Error:".
 
 import json
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,8 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 def failed(why: object) -> SystemExit:
     """Print `why` after "Error:" and return what ends the program with `ERROR`."""
-    typer.echo(f"Error: {why}", err=True)
+    plain = re.sub(r"\[Errno \d+\] ", "", str(why))  # numbers of the system help no reader
+    typer.echo(f"Error: {plain}", err=True)
     return SystemExit(ERROR)
 
 

@@ -72,7 +72,7 @@ def guarded(
     except (raises, NameError, ImportError):
         raise
     except Exception as error:
-        why = str(error)[:_LONGEST] or type(error).__name__
+        why = str(getattr(error, "strerror", "") or error)[:_LONGEST] or type(error).__name__
         raise raises(f"{path} {told.replace('{}', why)}") from error
 
 

@@ -46,12 +46,18 @@ def test_out_and_in_again(run):
 
 @pytest.mark.parametrize(("votes", "left"), [("keep", "4 votes"), ("remove", "0 votes + 4 excl")])
 def test_erasing(run, votes, left):
-    done = run("annotators", "erase", "demo", "Simulated 2", "--votes", votes).output
+    done = run("annotators", "erase", "demo", "Simulated 2", "--votes", votes, "--yes").output
     pseudonym = done.split()[0]
     assert done == f"{pseudonym} is erased\n"
     listed = run("annotators", "demo").output
     assert f"{pseudonym}  erased simulated  {left}" in listed
     assert "Simulated 2" not in listed
+
+
+def test_erasing_asks_first(run):
+    asked = run("annotators", "erase", "demo", "Simulated 2", "--votes", "remove")
+    assert (asked.exit_code, "Erase Simulated 2 for good" in asked.output) == (1, True)
+    assert "Simulated 2" in run("annotators", "demo").output
 
 
 def test_what_becomes_of_the_votes_must_be_said(run):

@@ -201,3 +201,12 @@ def test_damaged_settings_are_said_to_be_so(run, folder, tmp_path, spec):
         assert told.exit_code == 2
         assert "restore a backup" in told.output
         assert isinstance(told.exception, SystemExit)
+
+
+def test_a_password_comes_from_a_file_and_never_from_the_command_line(run, folder, tmp_path):
+    told = run("create", "demo", "--set", folder, "--setting", "password=open sesame")
+    assert (told.exit_code, "--password-file" in told.output) == (2, True)
+    secret = tmp_path / "secret.txt"
+    secret.write_text("open sesame\n")
+    assert run("create", "demo", "--set", folder, "--password-file", secret).exit_code == 0
+    assert run("create", "no", "--set", folder, "--password-file", tmp_path).exit_code == 2

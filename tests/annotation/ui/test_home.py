@@ -59,7 +59,7 @@ def test_an_empty_workspace_says_where_to_begin(visit):
     assert "No study yet" in text
     assert "0 reconstruction sets" in text
     assert 'data-kind="primary" href="/studio/reconstruct"' in text
-    assert "Original left" not in text  # no cases, and nothing said of them
+    assert "Left: original" not in text  # no cases, and nothing said of them
     assert "A word of the server." in text
 
 
@@ -79,11 +79,11 @@ def test_the_first_answer_is_of_people(visit):
     assert "left: 0.0%; width: 80.0%" in text
     assert '<b style="left: 60.0%">' in text
     assert "−0.10" in text
-    assert "Half of the people" in text
+    assert "Human ceiling" in text
     assert "Cite &lt;them&gt;." in text
     unknown = {**PEOPLE, "ceiling": dict.fromkeys(("rho", "low", "high"))}
-    assert "Half of the people" not in visit(people=unknown).get("/studio/").text
-    assert "What people say" not in visit().get("/studio/").text
+    assert "Human ceiling" not in visit(people=unknown).get("/studio/").text
+    assert "A study with people" not in visit().get("/studio/").text
 
 
 def test_a_case_says_what_people_and_metrics_said_and_on_which_side_it_is(visit):
@@ -93,7 +93,7 @@ def test_a_case_says_what_people_and_metrics_said_and_on_which_side_it_is(visit)
     text = visit(told).get("/studio/").text
     assert 'class="st-private">2 of 5</span>' in text
     assert 'class="st-leaked">3 of 5</span>' in text
-    assert "Warm: it leaked" in text
+    assert "Warm: recognised" in text
     assert "<dt>PSNR, higher is closer</dt><dd>9.55</dd>" in text
     assert "<dt>SemSim (demo), lower is closer</dt><dd>1.95</dd>" in text
     assert "&lt;it&gt;" in text
@@ -105,7 +105,7 @@ def test_what_programs_said_of_a_case_is_no_verdict(visit):
     assert 'class="st-open">3 of 5</span>' in text
     assert not any(word in text for word in ("st-leaked", "st-private", "Warm", "Cool"))
     assert "Simulated annotators recognise it" in text
-    assert "in which programs voted and not people" in text
+    assert "From the demo study (simulated votes)." in text
 
 
 def test_the_steps_say_where_the_study_stands_and_what_runs(visit, store, make_study):
@@ -134,12 +134,12 @@ def test_lists_of_studies_say_who_made_them(visit, store, tmp_path):
     assert ">Leaves, by Ada</option>" in page.get("/studio/frame").text
 
 
-@pytest.mark.parametrize(("n", "said"), [(2, "1 older one is"), (3, "2 older ones are")])
+@pytest.mark.parametrize(("n", "said"), [(2, "1 older study"), (3, "2 older studies")])
 def test_studies_beyond_those_shown_are_counted(visit, make_study, monkeypatch, n, said):
     monkeypatch.setattr(home, "SHOWN", 1)
     for name in range(n):
         make_study(name=f"Study {name}")
-    assert f"{said} in the list beside." in visit().get("/studio/").text
+    assert f"side bar has {said}." in visit().get("/studio/").text
 
 
 def test_a_study_shows_some_of_its_own_pictures_small(visit, store, tmp_path, make_study):

@@ -141,9 +141,9 @@ def test_the_page_shows_rows_and_keeps_the_filters_on_its_way(client, answered):
     text = client.get("/studio/items", params={"model": "convnet8", "by": "Ben <b>"}).text
     assert "4 items of 8: 4 recognised." in text
     assert text.count("<tr>") == 1 + 4
-    assert "Ben &lt;b&gt; said" in text
+    assert "Answer of Ben &lt;b&gt;" in text
     assert "model=convnet8&amp;by=Ben+%3Cb%3E" in text
-    assert "No item is like that." in client.get("/studio/items", params={"by": "x"}).text
+    assert "No item matches these filters." in client.get("/studio/items", params={"by": "x"}).text
 
 
 def test_long_tables_have_pages(client, answered, monkeypatch):
@@ -177,7 +177,7 @@ def test_simulated_votes_are_said_to_be_and_give_no_verdict_of_people(client, st
     study = make_study(simulated=True, votes_per_item=3)
     simulate(store, study.id, 3)
     text = client.get("/studio/items").text
-    assert "The votes are simulated: they say nothing about people." in text
+    assert "The votes are simulated: they are no evidence about people." in text
     assert "st-leaked" not in text
     item = text.split("/studio/items/")[1].split("?")[0]
     assert 'data-kind="simulated"' in client.get(f"/studio/items/{item}").text

@@ -123,7 +123,7 @@ def test_imported_votes_get_what_collected_ones_do(with_import):
 def test_an_import_of_shares_leads_to_compare(context, tmp_path):
     shares = replace(context, imports=write_import(tmp_path / "imports", random_votes().iloc[:0]))
     page = reader(shares).get(PAGE, params={"study": "import:paper"}).text
-    assert "No single votes came with this import" in page
+    assert "This import has no single votes" in page
     assert 'href="/studio/compare?study=import:paper"' in page
     assert "Nobody has answered yet" not in page
 

@@ -323,7 +323,7 @@ def test_a_link_can_be_withdrawn(visit, ada, bo):
     assert "/admin/withdraw/" not in shown  # a press asks first
     asks = re.search(r"/admin\?withdraw=\w+", shown)[0]
     asked = browser.get(asks).text
-    assert "cannot be brought back" in asked
+    assert "cannot be restored" in asked
     assert visit().get(link).status_code == 200
     browser.post(re.search(r"/admin/withdraw/\w+", asked)[0])
     assert visit().get(link).status_code == 404

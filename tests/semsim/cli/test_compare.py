@@ -48,7 +48,7 @@ def test_the_agreement_of_every_metric_is_printed(files):
     lines = done.stdout.splitlines()
     (psnr,) = [line for line in lines if line.startswith("PSNR")]
     assert psnr.split()[1:3] == ["5", "1.0000"]
-    (own,) = [line for line in lines if line.startswith("set (foreign) ")]
+    (own,) = [line for line in lines if line.startswith("set (custom) ")]
     assert own.split()[2:4] == ["5", "1.0000"]
     assert "Note: Only 5 models" in done.stdout
     assert "human score 'Share of votes'" in done.stdout
@@ -140,7 +140,7 @@ def test_report_writes_one_file(files, tmp_path):
     assert "cannot be written" in blocked.stderr
 
 
-def test_foreign_metrics_need_a_direction(files):
+def test_custom_metrics_need_a_direction(files):
     done = run("compare", *files, *FEW)
     assert done.exit_code == 2
     assert "mine, set" in done.stderr
@@ -157,9 +157,9 @@ def test_an_import_of_ones_own_metric_needs_no_direction_again(tmp_path):
     carry_out(plan_import("table", tmp_path / "own.csv", "own", settings), places)
     done = run("compare", places.tables, *FEW)
     assert done.exit_code == 0, done.output
-    (line,) = [one for one in done.stdout.splitlines() if one.startswith("mine (foreign) ")]
+    (line,) = [one for one in done.stdout.splitlines() if one.startswith("mine (custom) ")]
     assert line.split()[2] == "5"
-    assert "Note: mine is foreign" in done.stdout
+    assert "Note: mine is a custom metric" in done.stdout
 
 
 def test_scores_of_ones_own_are_kept_for_a_study_and_go_through_everything(
@@ -178,13 +178,13 @@ def test_scores_of_ones_own_are_kept_for_a_study_and_go_through_everything(
     assert row == {"metric": "edges", "leaks": "lower", "n": len(mine)}
     told = run("compare", *files, *KNOWN, *FEW, *data, "--out", tmp_path / "out")
     assert told.exit_code == 0, told.output
-    lines = {line.split(" (foreign)")[0]: line.split() for line in told.stdout.splitlines()}
+    lines = {line.split(" (custom)")[0]: line.split() for line in told.stdout.splitlines()}
     assert lines["edges"][3:5] == lines["mine"][3:5]  # the same values
     assert lines["edges"][5] == f"−{lines['mine'][5]}"  # the other way
-    assert "Note: edges is foreign" in told.stdout
-    assert "edges (foreign)" in (tmp_path / "out/report.html").read_text()
+    assert "Note: edges is a custom metric" in told.stdout
+    assert "edges (custom)" in (tmp_path / "out/report.html").read_text()
     agreement = pd.read_csv(tmp_path / "out/tables/agreement.csv")
-    assert "edges (foreign)" in agreement.astype(str).to_numpy()
+    assert "edges (custom)" in agreement.astype(str).to_numpy()
     elsewhere = run("compare", *files, *KNOWN, *FEW, "--data-dir", tmp_path / "other")
     assert "edges" not in elsewhere.stdout
 

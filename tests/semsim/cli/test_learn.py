@@ -119,7 +119,7 @@ def assert_left_out(outcome, values, *, models):
     assert outcome.exit_code == 0, outcome.output
     rows = [row for row in json.loads(outcome.stdout) if row["metric"] == "mse"]
     assert [(row["left_out"], row["n_models"]) for row in rows] == [(v, models) for v in values]
-    assert "Simulated votes: this says nothing about people." in outcome.output
+    assert "Simulated votes: no evidence about people." in outcome.output
     told = [line.split()[:2] for line in outcome.output.splitlines() if line]
     for metric in ("MSE", "SemSim"):
         assert {one[0] for one in told if one[1:] == [metric]} == {*values}

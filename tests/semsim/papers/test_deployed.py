@@ -23,7 +23,7 @@ from semsim.targets import TARGETS
 
 SCALES = ("smoke", "small", "paper")
 METRICS = ("psnr", "ssim", "mse", "recogniser", "semsim:demo")
-NOTHING = "Simulated people: these numbers say nothing about people."
+NOTHING = "Simulated annotators: no evidence about people."
 
 
 def typed(*words: str):

@@ -170,8 +170,7 @@ def test_the_map_is_marked_as_simulated_wherever_it_is_shown(made):
     folder, _ = made
     text = (folder / "map.md").read_text(encoding="utf-8")
     assert (
-        text.count("Simulated people: these numbers say nothing about people.")
-        == text.count("\n\n| ") - 1
+        text.count("Simulated annotators: no evidence about people.") == text.count("\n\n| ") - 1
     )  # the table of reasons has no numbers
     assert "cannot undo BatchNorm2d" in text
     columns = pd.read_csv(folder / "map.csv").columns

@@ -238,7 +238,7 @@ def dry(made):
 
 def test_simulated_votes_give_both_tables_and_every_figure_marked_as_such(dry):
     folder, done = dry
-    marked = "Simulated people: these numbers say nothing about people."
+    marked = "Simulated annotators: no evidence about people."
     assert done.output.count(marked) == 4  # Tables 1, 2, controls, and Figures 3, 5 and 6
     assert "is not made" not in done.output
     out = folder / "out" / "smoke"
@@ -254,7 +254,7 @@ def test_simulated_votes_give_both_tables_and_every_figure_marked_as_such(dry):
     for row in ROWS:
         assert f"{row}: these programs recognise " in done.output
     assert done.output.count("There these programs recognise ") == 4  # Figures 7 and 9
-    assert done.output.count("Simulated votes: this says nothing about people.") == 4
+    assert done.output.count("Simulated votes: no evidence about people.") == 4
     for title in ("7A. Label budget.", "7B. Network.", "7C. Loss.", "9. Margin."):
         assert f"Figure {title}" in done.output
     assert (table["jury_originals"] > 0.5).all()
@@ -489,7 +489,7 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
     ranked = pd.read_csv(tmp_path / "out" / "figures" / "figure5.csv")
     assert float(line[4]) == pytest.approx(ordered_share(ranked), abs=0.005)
     assert int(line[-1]) == ranked["original"].nunique()
-    assert found.text.count("Simulated votes: this says nothing about people.") == 1
+    assert found.text.count("Simulated votes: no evidence about people.") == 1
     figures = [row for row in found.rows if "figure" in row]
     assert [float(row["value"]) for row in figures if row["figure"] == "9"] == [0.5, 1.0]
     assert len(found.rows) - len(figures) == len(table)

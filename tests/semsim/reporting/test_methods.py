@@ -14,7 +14,8 @@ from semsim.reporting.methods import Origin, facts, metric_table, sections, warn
 from semsim.reporting.report import report_html
 
 SIMULATED = (
-    "Simulated votes: not human data. The numbers below say nothing about people. " + jury_words()
+    "Simulated votes: not human data. The numbers below are no evidence about people. "
+    + jury_words()
 )
 
 

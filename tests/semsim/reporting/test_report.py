@@ -26,7 +26,7 @@ from semsim.reporting.report import in_blocks, report_html
 from semsim.reporting.tables import table, tables
 
 SIMULATED = (
-    "Simulated votes: not human data. The numbers below say nothing about people. "
+    "Simulated votes: not human data. The numbers below are no evidence about people. "
     + escape(jury_words())
 )
 EMBEDDED = "data:image/png;base64,"

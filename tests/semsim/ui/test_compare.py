@@ -104,7 +104,7 @@ def test_a_study_that_is_not_chosen_or_gone_has_a_page_nevertheless(client, smal
 def test_a_study_without_votes_says_what_it_needs(made_context):
     context = made_context(n_images=2, votes=0, simulated=False)
     shown = part(client_of(context), "body")
-    assert "Nobody has voted on its reconstructions yet" in shown
+    assert "Its reconstructions have no votes yet" in shown
     assert 'href="/studio/overview"' in shown
     assert "cmp-forest" not in shown
     stop_all(context)
@@ -115,9 +115,9 @@ def test_while_there_is_nothing_yet_one_card_says_what_is_computed(made_context)
     context = made_context(n_images=3, scored=())
     client = client_of(context)
     first = part(client, "body")
-    assert first.count("Computing what the metrics say") == 1
+    assert first.count("Computing the metrics") == 1
     # People's own ranking waits for no metric.
-    assert re.findall(r'aria-label="What people say".*?<td>(.*?)</td>', first, re.S)
+    assert re.findall(r'aria-label="Answers".*?<td>(.*?)</td>', first, re.S)
     assert "MSE, PSNR, SSIM" in first
     assert 'data-watch="scoring" data-then="body"' in first
     until(lambda: "data-watch" not in part(client, "scoring"), 120)
@@ -130,7 +130,7 @@ def test_an_old_answer_stays_while_more_is_scored_and_the_page_opens_on_it(made_
     shown = part(client, "body", tab="answer")  # more metrics than three are to be had
     assert "cmp-forest" in shown
     assert 'data-watch="scoring"' in shown
-    assert "Computing what the metrics say" not in shown
+    assert "Computing the metrics" not in shown
 
     def opens_on(**asked):
         shown = client.get("/studio/compare", params={"study": "1", **asked}).text
@@ -153,8 +153,8 @@ def test_the_old_answer_stays_while_another_reference_is_scored(made_context):
     stop_all(context)
     shown = part(client, "body", reference="attacked", tab="answer")
     assert '<option value="attacked" selected>' in shown
-    assert "Computing what the metrics say" not in shown
-    assert "Against “Attacked image” nothing is scored yet." in shown
+    assert "Computing the metrics" not in shown
+    assert "No scores against “Attacked image” yet." in shown
     assert re.search(r'id="cmp-row-\d"[^>]*>MSE</a>', shown)
     assert "<h2>MSE</h2>" in part(client, "side", reference="attacked", metric="mse")
     assert "reference=attacked" not in part(client, "panel", reference="attacked", tab="files")
@@ -170,12 +170,12 @@ def test_where_nobody_judged_these_pictures_yet_none_are_said_to_agree(small_con
     unjudged = replace(comparison, analysis=few)
     told = grid(small_context, unjudged, Asked(study="1"))
     assert "has both votes and a value of" in told
-    assert "here they agree" not in told
+    assert "agree on all" not in told
 
     alike = analysis.disagreement.assign(gap=0.0, metric_share=0.5, human_share=0.5)
     agreed = replace(comparison, analysis=replace(analysis, disagreement=alike))
     told = grid(small_context, agreed, Asked(study="1", metric="psnr"))
-    assert "None of 18 pictures that simulated annotators and PSNR have judged: here they" in told
+    assert "None: simulated annotators and PSNR agree on all of 18 pictures." in told
 
 
 def test_where_no_metric_is_ranked_the_page_opens_on_the_answer(small_context):
@@ -203,7 +203,7 @@ def test_the_share_of_votes_beside_an_attacked_image_that_was_never_scored(made_
     client = client_of(context)
     shown = part(client, "body", rule="mean-response", reference="attacked", tab="answer")
     stop_all(context)
-    assert "Against “Attacked image” nothing is scored yet." in shown
+    assert "No scores against “Attacked image” yet." in shown
     assert 'role="alert"' not in shown
     # Both choices stay, so that each can be taken back.
     assert '<option value="mean-response" selected>' in shown
@@ -234,7 +234,7 @@ def test_disagreements_can_be_filtered_and_looked_at(made_context):
 
     client = client_of(made_context(n_images=3, change=swap, simulated=False))
     shown = part(client, "grid", metric="mse")
-    assert "leaks it misses (3)" in shown
+    assert "missed leaks (3)" in shown
     assert shown.count("<figure") == 3
     assert shown.count('st-leaked">5 of 5') == 3
     alarms = part(client, "grid", metric="mse", way="alarms")
@@ -242,7 +242,7 @@ def test_disagreements_can_be_filtered_and_looked_at(made_context):
     key = f"symbols\ninvgrad\n{WIDEST}"
     own = part(client, "grid", metric="mse", way="alarms", model=key)
     assert set(re.findall(r'cmp-model" title="([^"]+)"', own)) == {WIDEST}
-    assert "<strong>3</strong> pictures that MSE calls leaked" in own
+    assert "<strong>3</strong> pictures that MSE rates as leaked" in own
     single = client_of(made_context(n_images=1, change=swap, simulated=False))
     assert "<strong>1</strong> picture that people recognise" in part(single, "grid", metric="mse")
     row = re.search(r'data-row="(\d+)"', own)[1]
@@ -323,7 +323,7 @@ def test_reconstructions_of_an_original_stand_in_a_line_by_the_metric(client):
         ("differences", "in how it orders pairs of them (swaps of scores, original by"),
         ("differences", "differs from 0 of 2 other metrics (ρ over models; p after Holm below"),
         ("images", "a coin does in 50%."),
-        ("matrix", "Metrics that rank the models alike"),
+        ("matrix", "two metrics that rank them alike"),
         ("several", "Made"),
     ],
 )
@@ -404,7 +404,7 @@ def test_labels_that_came_without_votes_are_compared(made_context, tmp_path):
     assert "cmp-two" in answer  # metrics beside the models they rank
     told = part(client, "panel", study="import:theirs", tab="disagreements")
     assert "labels and no votes" in told
-    assert "here they agree" not in told
+    assert "agree on all" not in told
 
     foreign = scores.assign(metric="theirs", leaks="higher")  # ours would be computed first
     shown = {**tables, "labels": labels, "scores": foreign}

@@ -328,7 +328,7 @@ def test_imported_votes_of_programs_are_not_called_those_of_people(made_context,
     assert studies_of(context)[-1].label == "Their labels (simulated)"
 
 
-def test_a_metric_of_ones_own_stands_on_compare_as_foreign(made_context, tmp_path):
+def test_a_metric_of_ones_own_is_marked_as_custom_on_compare(made_context, tmp_path):
     context = made_context(n_images=2)
     labels = make_labels(tmp_path / "others", n_images=4, simulated=False)
     scores = labels[["dataset", "attack", "model", "image_id"]].assign(
@@ -340,7 +340,7 @@ def test_a_metric_of_ones_own_stands_on_compare_as_foreign(made_context, tmp_pat
     found = opened(context, ComparisonView(study="import:theirs"))
     spec = found.spec("mine")
     assert (spec.name, spec.higher_means_more_leakage, spec.per_image) == ("mine", False, True)
-    said = "mine is foreign: its values came with the data and were not computed here."
+    said = "mine is a custom metric: its values came with the data and were not computed here."
     assert said in found.analysis.notes
     scores.drop(columns="leaks").to_parquet(folder / "scores.parquet")
     with pytest.raises(DataError, match="higher or lower mine leaks"):

@@ -297,7 +297,7 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     assert "the architecture net1, which it has not seen" in shown["learn-result"]
     assert "learn-verdict" in shown["learn-verdict"]
     assert ">simulated</span>" in shown["learn-verdict"]
-    assert "In sample" in shown["learn-result"]
+    assert "on the training set" in shown["learn-result"]
     assert "People (ceiling)" in shown["learn-result"]
     assert shown["learn-promote"].visible
     said, listed, sure = handlers["promote_chosen"].fn(job.id)

@@ -140,7 +140,7 @@ def test_votes_of_people_are_not_marked():
 
 def test_a_result_says_how_good_it_is_where_it_is_and_what_next():
     html = result_html(RESULT, DEMO)
-    assert "5 originals it never saw" in html
+    assert "5 originals kept out of training" in html
     assert "<strong>91%</strong>" in html
     assert "/there/mine.safetensors" in html
     assert 'href="compare?study=s1&amp;semsim=mine">Use it in Compare</a>' in html
@@ -148,8 +148,8 @@ def test_a_result_says_how_good_it_is_where_it_is_and_what_next():
 
 def test_originals_that_chose_the_epoch_are_no_test():
     html = result_html({**RESULT, "settings": {**RESULT["settings"], "patience": 10}}, DEMO)
-    assert "5 originals by which its last epoch was chosen, so that this is no test, the" in html
-    assert "it never saw" not in html
+    assert "On 5 originals that chose the epoch (no test)" in html
+    assert "kept out of training" not in html
 
 
 def test_a_training_on_several_studies_links_to_each():
@@ -164,7 +164,7 @@ def test_a_training_on_a_study_that_is_gone_still_links_to_compare():
 
 def test_a_result_without_validation_claims_nothing_of_it():
     html = result_html({**RESULT, "results": {"loss": 0.0, "n_held_out": 0.0}}, DEMO)
-    assert "it never saw" not in html
+    assert "kept out of training" not in html
 
 
 def test_a_warning_of_the_training_is_shown():
@@ -264,7 +264,7 @@ def test_times_are_short():
 def test_a_judged_result_shows_what_it_has_not_seen_before_what_it_has():
     html = result_html(RESULT, DEMO)
     assert "0.81 [0.70, 0.90]" in html
-    assert html.index("Held out: the architecture net") < html.index("In sample")
+    assert html.index("Held out: the architecture net") < html.index("on the training set")
     assert "24 reconstructions of 8 originals by 3 models" in html
     assert "lpips is left out: no &lt;file&gt;<" in html
 

@@ -66,9 +66,9 @@ def test_columns_of_numbers_are_offered_and_what_is_chosen_stands_on_compare(
     assert uploads.uploads(context.data / "uploads") == []
     found = opened(context, ComparisonView(study="1"))
     spec = found.spec("edges")
-    assert (spec.title, spec.higher_means_more_leakage) == ("edges (foreign)", False)
+    assert (spec.title, spec.higher_means_more_leakage) == ("edges (custom)", False)
     assert "edges" in set(found.analysis.agreement["metric"])
-    assert any(note.startswith("edges is foreign") for note in found.analysis.notes)
+    assert any(note.startswith("edges is a custom metric") for note in found.analysis.notes)
     assert "mse" in {one.name for one in found.analysis.specs}
     page = client.get(f"{HOME}?study=1").text
     assert "edges" in page

@@ -207,8 +207,8 @@ def test_what_is_kept_is_listed_and_the_files_go(client, drop, context, monkeypa
     assert (now["state"], now["to"]) == ("done", f"{HOME}?kept=mine&task=pair")
     shown = page(client, now["to"])
     assert "mine is kept." in shown.text
-    assert "once more" not in shown.text
-    assert "so they were looked at once more." in page(client, f"{now['to']}&anew=1").text
+    assert "read again" not in shown.text
+    assert "so they were read again." in page(client, f"{now['to']}&anew=1").text
     assert "/studio/new?sets=mine&task=pair" in shown.links
     assert "9 reconstructions in 3 sets: 2 of your own, 1 built in." in shown.text
     assert "Not kept yet" not in shown.text
@@ -572,8 +572,8 @@ def test_uploads_under_way_are_listed_and_can_be_discarded(client, drop):
     first = client.post(f"{HOME}/uploads", json=begun).json()["id"]
     looked(client, sent(client, drop, name="whole.zip"))
     shown = page(client, HOME).text
-    assert "large <b>.zip , 0.0 of 4,000.0 MB came" in shown
-    assert "Under way, or broken off: whole" not in shown  # it has a plan, listed by itself
+    assert "large <b>.zip , 0.0 of 4,000.0 MB received" in shown
+    assert "Unfinished upload: whole" not in shown  # it has a plan, listed by itself
     assert client.delete(f"{HOME}/uploads/{first}").status_code == 200
     assert "large" not in page(client, HOME).text
 
