@@ -11,12 +11,12 @@ from made_ballots import random_votes, votes_of
 
 from annotation.domain import Study, StudyStatus
 from annotation.spec import StudySpec, Task
-from annotation.ui import results_data
+from annotation.study import results
 from semsim.base.sets.imports import FORMAT
 from semsim.base.storage.records import write_record
 
 NO_IMPORTS = (Path("nowhere"),)
-results_of = results_data.results_of
+results_of = results.results_of
 NASTY = "<img src=x onerror=alert(1)>"
 
 
@@ -41,13 +41,13 @@ def study(task=Task.RECOGNITION, *, n_items=60, n_decoys=0, targets=None, **spec
 
 
 @cache
-def full() -> results_data.Results:
+def full() -> results.Results:
     """Results of sixty pictures, each with five votes; made once, to be read."""
     return results_of(study(), random_votes())
 
 
 @cache
-def empty() -> results_data.Results:
+def empty() -> results.Results:
     """Results of a study without votes; made once, to be read."""
     return results_of(study(), votes_of({}))
 

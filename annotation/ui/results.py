@@ -17,9 +17,10 @@ from annotation.formats.plain import as_csv
 from annotation.spec import HeadlineRule
 from annotation.study import imported
 from annotation.study.imported import PREFIX
+from annotation.study.results import CLEAR, Results
 from annotation.texts import agreeing, counted
 from annotation.ui import StudyContext, results_beside, results_view
-from annotation.ui.results_data import CLEAR, Results, ResultsCache
+from annotation.ui.results_data import ResultsCache
 from annotation.ui.results_view import (
     DASH,
     agreement,

@@ -5,8 +5,9 @@ from typing import Any
 
 import pandas as pd
 
+from annotation.study.results import Results
 from annotation.texts import counted
-from annotation.ui.results_data import Results, ResultsCache
+from annotation.ui.results_data import ResultsCache
 from annotation.ui.results_view import DASH, grid, number, section, shown_name, why
 from annotation.votes.agreement import Coding
 from annotation.votes.beside import beside_table, differing

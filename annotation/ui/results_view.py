@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from annotation.spec import HeadlineRule
+from annotation.study.results import Results
 from annotation.tasks.kind import Scale
 from annotation.texts import agreeing, counted
-from annotation.ui.results_data import Results
 from annotation.votes.aggregate import BOOTSTRAPS
 from annotation.votes.agreement import Coding
 from annotation.votes.annotators import NOT_ANSWERED

@@ -15,6 +15,7 @@ from annotation.domain import Answer, StudyStatus
 from annotation.errors import NotFoundError
 from annotation.spec import StudySpec, Task
 from annotation.store.tables import EventRow
+from annotation.study import results as computing
 from annotation.study.create import create_study
 from annotation.study.exports import export_votes
 from annotation.study.labelling import (
@@ -25,9 +26,10 @@ from annotation.study.labelling import (
     undo,
     vote,
 )
+from annotation.study.results import results_of
 from annotation.tasks.kind import NONE
 from annotation.ui import results_data
-from annotation.ui.results_data import ResultsCache, results_of
+from annotation.ui.results_data import ResultsCache
 from semsim.base.errors import StoreError
 
 
@@ -83,9 +85,9 @@ def test_a_study_without_votes_has_empty_results(store, make_study, task):
 def test_nothing_is_computed_twice_until_something_happens(store, make_study, monkeypatch):
     study = make_study(votes_per_item=2)
     computed = []
-    compute = results_data.results_of
+    compute = computing.results_of
     monkeypatch.setattr(
-        results_data, "results_of", lambda *given: computed.append(1) or compute(*given)
+        computing, "results_of", lambda *given: computed.append(1) or compute(*given)
     )
     cache = ResultsCache(store, NO_IMPORTS)
     annotator, receipts = answer_all(store, study, "Anna", lambda *_: NONE, most=2)
@@ -101,13 +103,13 @@ def test_a_large_study_is_computed_in_another_process_and_the_same(store, make_s
     study = make_study(votes_per_item=2)
     answer_all(store, study, "Anna", lambda number, item: item.candidates[0])
     answer_all(store, study, "Ben", lambda number, item: NONE, most=3)
-    here = results_data.read_results(store, study.id)
+    here = computing.read_results(store, study.id)
 
     def refuse(*given):
         raise AssertionError("computed in this process")
 
     monkeypatch.setattr(results_data, "FEW", 0)
-    monkeypatch.setattr(results_data, "results_of", refuse)
+    monkeypatch.setattr(computing, "results_of", refuse)
     there = ResultsCache(store, NO_IMPORTS).get(study.id)
     assert pickle.dumps(there.study) == pickle.dumps(here.study)
     for name, found in vars(here).items():
@@ -120,7 +122,7 @@ def test_a_large_study_is_computed_in_another_process_and_the_same(store, make_s
 
 def test_what_goes_wrong_in_another_process_is_said(store):
     with pytest.raises(StoreError, match="There is no study 'nowhere'"):
-        results_data._apart(store.url, "nowhere")
+        computing.read_apart(store.url, "nowhere")
 
 
 def test_the_status_shown_is_the_one_there_is(store, make_study):
@@ -158,9 +160,9 @@ def test_a_page_waits_for_newer_results_no_longer_than_it_can_and_for_no_other_s
 
     def slow(url, study_id):
         assert study_id != study.id or go_on.wait(limit(10))
-        return results_data.read_results(store, study_id)
+        return computing.read_results(store, study_id)
 
-    monkeypatch.setattr(results_data, "_apart", slow)
+    monkeypatch.setattr(results_data, "read_apart", slow)
     answer_all(store, study, "Anna", lambda *_: NONE, most=2)
     assert cache.get(study.id) is known
     assert cache.get(other.id).n_votes == 0

@@ -13,10 +13,10 @@ from made_results import NASTY, Page, empty, full, results_of, study
 from annotation.design.candidates import RANDOM_LISTS, CandidateList, list_facts
 from annotation.domain import TargetTest
 from annotation.spec import Task
+from annotation.study.results import examples
 from annotation.ui import results as results_page
 from annotation.ui import results_view
 from annotation.ui.results import TABS, shown
-from annotation.ui.results_data import examples
 from annotation.votes.annotators import SAME_ANSWER
 from semsim.base.stats.standstill import Standstill
 
