@@ -16,6 +16,7 @@ from semsim.base.storage.versions import software_versions
 from semsim.device import cores, how_busy
 
 ROOT = Path(__file__).resolve().parents[1]
+MOST_ERRORS = 0.06  # wanted of a type I error at p ≤ 0.05
 # What `judge` says, found again in what was printed.
 JUDGED = re.compile(r"[≤≥] [^|:]*: (met|\*\*missed\*\*)")
 
@@ -42,6 +43,15 @@ def judge(
     else:
         return ""
     return f"{sign} {target:,g}{unit and ' '}{unit}: {'met' if met else '**missed**'}"
+
+
+def judge_errors(low: float) -> str:
+    """Return whether a type I error meets `MOST_ERRORS`; it is too high if its interval is above.
+
+    Args:
+        low: The lower end of its 95 % interval; of several errors the highest.
+    """
+    return f"interval from {low:.3f}, {judge(low, most=MOST_ERRORS)}"
 
 
 def apart(work: Callable[..., Any], *given: Any) -> Any:

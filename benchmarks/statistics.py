@@ -17,7 +17,7 @@ import pandas as pd
 import scipy.stats  # noqa: F401  loaded before the clock runs: a studio has it
 
 from benchmarks.keeping import Finds, add_option
-from benchmarks.measuring import begin, judge
+from benchmarks.measuring import MOST_ERRORS, begin, judge, judge_errors
 from benchmarks.replays import of_leniency, of_stopping, released
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.progress import Progress
@@ -273,25 +273,23 @@ def of_swaps(repeats: int, finds: Finds) -> None:
     heads = ("models", "originals", "A errs by model", "B errs by model", "repeats")
     tests = ("originals", "models", "models, not standardised")
     row = finds.table("swaps", *heads, *(f"p ≤ 0.05 over {test}" for test in tests))
-    errors: dict[str, list[float]] = {test: [] for test in tests}
+    errors: dict[str, list[tuple[float, float]]] = {test: [] for test in tests}
     for n, originals, *errs in SWAPPED:
         equal = errs[0] == errs[1]
         many = repeats // (1 if equal else 8) // (4 if originals == 600 else 1)
         draws = (np.random.default_rng(one) for one in range(many))
         small = np.mean([_swapped(draw, n, originals, errs) for draw in draws], axis=0)
-        ends = zip(*wilson(small, np.full(len(small), many), many), strict=True)
-        cells = (
-            f"{one:.3f} [{low:.3f}, {high:.3f}]"
-            for one, (low, high) in zip(small, ends, strict=True)
-        )
-        row(n, originals, *errs, many, *cells)
-        for test, one in zip(tests, small, strict=True):
-            errors[test] += [float(one)] if equal and (test != "originals" or not any(errs)) else []
+        ends = wilson(small, np.full(len(small), many), many)
+        cells = list(zip(small.tolist(), *(end.tolist() for end in ends), strict=True))
+        row(n, originals, *errs, many, *(f"{one:.3f} [{a:.3f}, {b:.3f}]" for one, a, b in cells))
+        for test, (one, low, _) in zip(tests, cells, strict=True):
+            errors[test] += [(one, low)] if equal and (test != "originals" or not any(errs)) else []
     for test, found in errors.items():
         name = test.replace(", ", "-").replace(" ", "-")
-        finds.figure(f"swaps.least.{name}", min(found))
-        finds.figure(f"swaps.most.{name}", max(found))
-    print(f"type I error: {judge(max(map(max, errors.values())), most=0.06)}")
+        finds.figure(f"swaps.least.{name}", min(found)[0])
+        finds.figure(f"swaps.most.{name}", max(found)[0])
+    highest = max(low for found in errors.values() for _, low in found)
+    print(f"type I error: {judge_errors(highest)}")
     finds.figure("swaps.cost", _cost_of_swaps(), unit="CPU s", n="14 models, 600 originals")
 
 
@@ -389,7 +387,9 @@ def _targets(rows: Rows, heads: tuple[str, ...]) -> str:
     if "p ≤ 0.05" in columns:
         equal = zip(columns["r A"], columns["r B"], columns["p ≤ 0.05"], strict=True)
         most = max(small for a, b, small in equal if a == b)
-        said += f"; a small p of equal metrics in {most:.3f} at most, {judge(most, most=0.06)}"
+        said += (
+            f"; a small p of equal metrics in {most:.3f} at most, {judge(most, most=MOST_ERRORS)}"
+        )
     return said
 
 
