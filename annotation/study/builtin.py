@@ -65,7 +65,7 @@ class DemoInTheMaking:
         if self._problem:
             return f"The demo studies are not whole: {self._problem}"
         if self._thread.is_alive():
-            return "The demo studies are being made, with simulated votes. It takes seconds."
+            return "The demo studies are being made, with simulated votes."
         return ""
 
     def _make(self) -> None:
