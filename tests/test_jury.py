@@ -17,10 +17,11 @@ from benchmarks.jury import (
     People,
     _calibrated,
     claims_of,
+    classifier_sentence,
     compare,
     halves,
     held_against,
-    keep_sentence,
+    keep_sentences,
     people_of,
 )
 from semsim.base.errors import DataError
@@ -128,10 +129,16 @@ def test_the_sentence_beside_simulated_votes_has_the_numbers_of_the_results(
         own = claims[f"all-jury-votes.{name}"]
         assert with_interval(own.value, own.low, own.high) in jury_words()
     assert glossary()["simulated"] == jury_words()
+    five, best = (claims[f"{who}.kappa"] for who in ("all-jury-votes", "one-network"))
+    kappas = ({"kappa": (one.value, one.low, one.high)} for one in (five, best))
+    assert classifier_sentence(*kappas) == jury_words("classifier")
     made = tmp_path / "jury.toml"
-    monkeypatch.setattr("benchmarks.jury.SENTENCE", made)
-    keep_sentence(dict.fromkeys(STATISTICS, (0.25, -0.1, 0.5)), people, [0.4, 0.6])
-    said = tomllib.loads(made.read_text("utf-8"))["simulated"]
+    monkeypatch.setattr("benchmarks.jury.SENTENCES", made)
+    numbers = dict.fromkeys(STATISTICS, (0.25, -0.1, 0.5))
+    keep_sentences(numbers, numbers, people, [0.4, 0.6])
+    written = tomllib.loads(made.read_text("utf-8"))
+    assert written["classifier"] == classifier_sentence(numbers, numbers)
+    said = written["simulated"]
     assert "40% to 60%" in said
     assert "On 200 pictures" in said
     assert said.count("0.250 [−0.10, 0.50]") == 2

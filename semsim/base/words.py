@@ -50,9 +50,13 @@ def voters_words(voter: str) -> str:
 
 
 @cache
-def jury_words() -> str:
-    """Return how near simulated annotators come to people, as `benchmarks.jury` measured it."""
-    return str(toml_of("semsim.base", "jury.toml")["simulated"])
+def jury_words(of: str = "simulated") -> str:
+    """Return how near programs come to people, as `benchmarks.jury` measured it.
+
+    Args:
+        of: "simulated" for annotators, "classifier" for a reference classifier.
+    """
+    return str(toml_of("semsim.base", "jury.toml")[of])
 
 
 def simulated_words(simulated: bool) -> list[str]:

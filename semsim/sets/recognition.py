@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from semsim.base.stats.intervals import share_words
-from semsim.base.words import counted
+from semsim.base.words import counted, jury_words
 
 NOT_YET = "Recognition is judged when all attacks are done."
 STATISTIC = "Statistic, not recognition: "
@@ -65,6 +65,14 @@ def recognised_words(found: Mapping[str, Any] | None, names: Iterable[str], wher
     sets = [found["sets"][name] for name in names if name in found["sets"]]
     if not sets:
         return "What can be recognised is not known: nothing came back."
-    right = found["right"]
+    return lead_words(Recognised.of(sets).words(where), found["right"])
+
+
+def lead_words(share: str, right: float | None = None) -> str:
+    """Return a share with its controls as the lead, and how classifiers err against people.
+
+    Args:
+        right: Of a classifier that was made, the share of other pictures that it names.
+    """
     made = "" if right is None else f" that learned other pictures here ({right:.0%} right)"
-    return f"A reference classifier{made} recognises {Recognised.of(sets).words(where)}."
+    return f"A reference classifier{made} recognises {share}. {jury_words('classifier')}"

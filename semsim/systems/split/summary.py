@@ -12,7 +12,7 @@ from semsim.base.words import listed, target_words, with_spread
 from semsim.lab import sets
 from semsim.lab.markup import pieces
 from semsim.sets.no_attack_baseline import Count
-from semsim.sets.recognition import CLEARER, STATISTIC
+from semsim.sets.recognition import CLEARER, STATISTIC, lead_words
 from semsim.systems.split.plan import ARMS
 
 # One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
@@ -284,9 +284,9 @@ def _recognised(summary: Sequence[Mapping[str, Any]], known: Mapping[str, float]
     ]
     if not parts:
         return ""
-    return (
-        f"A reference classifier recognises {listed(parts)} (controls: "
-        f"{known['recogniser_grey']:.0%} of grey pictures, {known['recogniser']:.0%} of originals)."
+    return lead_words(
+        f"{listed(parts)} (controls: {known['recogniser_grey']:.0%} of grey pictures, "
+        f"{known['recogniser']:.0%} of originals)"
     )
 
 

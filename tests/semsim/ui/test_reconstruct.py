@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
@@ -22,6 +23,7 @@ from semsim.base.jobs.folders import JobState, run_as_job
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.names import free_name
 from semsim.base.threat import LETTERS
+from semsim.base.words import jury_words
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
 from semsim.campaign.demo import DemoSettings, plans
 from semsim.campaign.plan import DEMO_GRID, FIRST_LOOK, target_key
@@ -255,9 +257,9 @@ def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
     words = reconstruct_sets.verdict_html([bare, better], named)
     lead = (
         "A reference classifier recognises 2 of 6 pictures, 33% [no interval: 3 originals, fewer "
-        "than 6] (controls: 2 of 6 grey pictures, 6 of 6 originals)."
-    )
-    assert f'<p class="st-lead">{lead}</p><p>{STATISTIC}' in words
+        "than 6] (controls: 2 of 6 grey pictures, 6 of 6 originals). "
+    ) + jury_words("classifier")
+    assert f'<p class="st-lead">{lead}</p><p>{STATISTIC}' in unescape(words)
     assert NOT_YET in reconstruct_sets.verdict_html([bare, better], None)
     assert Count(3, 0, 6, 3).words in words
     assert "nothing can be said of a defence" in words

@@ -9,6 +9,7 @@ import pytest
 
 from semsim.attacks.linear.rgap import RGap
 from semsim.base.errors import AttackFailedError, SettingsError
+from semsim.base.words import jury_words
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.audit import examples
 from semsim.systems.audit import page as audit
@@ -143,6 +144,7 @@ def test_examples_are_attacked(page, monkeypatch):
         r"0 of 2 grey pictures, 2 of 2 originals\)",
         lead,
     )
+    assert jury_words("classifier") in unescape(lead)
     assert html.count("data:image/png;base64") == 3 * 2
     assert len(re.findall(r"\d of 2 recognised", html)) == 2
     assert "A grey picture has PSNR" in html

@@ -13,6 +13,7 @@ from made_pages import context_at
 
 from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
+from semsim.base.words import jury_words
 from semsim.lab.settings_form import Given, settings_of
 from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import STATISTIC
@@ -151,8 +152,8 @@ def test_the_verdict_names_who_is_kept_from_pictures() -> None:
     )
     assert first == (
         "A reference classifier recognises 1 of 5 pictures from plain training, 20% [no interval: "
-        "5 originals, fewer than 6] (controls: 0 of 5 grey pictures, 5 of 5 originals)."
-    )
+        "5 originals, fewer than 6] (controls: 0 of 5 grey pictures, 5 of 5 originals). "
+    ) + jury_words("classifier")
     assert words.startswith(STATISTIC)
     assert f"plain training is {Count(4, 0, 5).words} (SSIM 0.40)." in words
     assert "gives pictures away" not in words

@@ -3,6 +3,7 @@
 import pytest
 from made_splits import GUESSES, row
 
+from semsim.base.words import jury_words
 from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.split.summary import answer_words, verdict_words
@@ -49,8 +50,8 @@ def test_what_a_classifier_recognises_leads_with_its_controls():
     assert lead == (
         "A reference classifier recognises 60% [28, 85] of pictures without a defence, 20% [4, 56] "
         "of pictures under single and 20% [no interval: 5 originals, fewer than 6] of pictures "
-        "under ensembler (controls: 10% of grey pictures, 95% of originals)."
-    )
+        "under ensembler (controls: 10% of grey pictures, 95% of originals). "
+    ) + jury_words("classifier")
     assert rest == verdict_words(rows)
 
 
