@@ -137,15 +137,15 @@ def setting(default: Any, label: str, text: str, term: str = "", **how: Any) -> 
 
 
 # A setting of a part of the form; most of what decides the items never changes.
-_of_pictures = partial(setting, at=("pictures", "Which of them"))
+_of_pictures = partial(setting, at=("pictures", "Selection"))
 _of_question = partial(setting, at=("question", ""))
 _of_answers = partial(setting, at=("question", "Answers"))
 _on_screen = partial(setting, at=("question", "On screen"), amendable=True)
 _of_words = partial(setting, dict, at=("question", "Words"))
 _of_people = partial(setting, at=("people", ""))
-_who_sees_what = partial(setting, at=("people", "Who sees what"), amendable=True)
-_are_they_looking = partial(setting, at=("people", "Are they looking?"), amendable=True)
-_before_and_after = partial(setting, at=("people", "Before and after"), amendable=True)
+_who_sees_what = partial(setting, at=("people", "Assignment"), amendable=True)
+_are_they_looking = partial(setting, at=("people", "Attention checks"), amendable=True)
+_before_and_after = partial(setting, at=("people", "Consent and completion"), amendable=True)
 _rate = partial(_are_they_looking, limits=(0, 0.5, 0.01))
 
 
@@ -165,7 +165,7 @@ class StudySpec:
         "Name of the vision-language model that answers in place of people, as its endpoint has "
         "it. The study is then a simulated one.",
         "model as annotator",
-        at=("people", "Who sees what"),
+        at=("people", "Assignment"),
     )
 
     set_aside: int = _of_pictures(
@@ -177,7 +177,7 @@ class StudySpec:
     title: str = _of_question(
         "",
         "Title for annotators",
-        f'What annotators see; they never see the name. Empty: "{_UNTITLED}".',
+        f'Shown to annotators in place of the name. Empty: "{_UNTITLED}".',
         amendable=True,
     )
     list_size: int = _of_question(
@@ -203,38 +203,38 @@ class StudySpec:
         choices=(("1 to 4", "4"), ("1 to 5", "5")),
     )
     rating_lowest: str = _of_question(
-        "Nothing of it", "Name of the lowest", "Rating: what the number 1 stands for."
+        "Nothing of it", "Name of the lowest", "Rating: meaning of the number 1."
     )
     rating_highest: str = _of_question(
-        "All of it", "Name of the highest", "Rating: what the highest number stands for."
+        "All of it", "Name of the highest", "Rating: meaning of the highest number."
     )
 
     distractors: Distractors = _of_answers(
         Distractors.BALANCED,
-        "Wrong words of a list",
-        "Recognition: drawn so that no list tells its answer, or an independent classifier's "
-        "likeliest.",
+        "Distractors",
+        "Recognition: balanced, so that no list gives its answer away, or an independent "
+        "classifier's likeliest.",
         "judge",
     )
     lists: Lists = _of_answers(
         Lists.ORIGINAL,
-        "One list for",
-        "Recognition: a list that all items of an original share (the paper) tells which "
-        "pictures show the same; one of its own an item does not.",
+        "Share word lists across",
+        "Recognition: one list for all items of an original (the paper) shows that they belong "
+        "together; one list per item does not.",
         "guesser",
     )
     rating_threshold: float = _of_answers(
         3.0,
-        "Recognised from",
+        "Recognition threshold",
         "Rating: the mean rating from which an item counts as recognised.",
         "recognised",
         limits=(1, 5, 0.25),
     )
     original_first_ms: int = _of_answers(
         0,
-        "Original first (ms; 0: beside)",
-        "Rating: milliseconds for which the original is shown before the reconstruction; 0 is "
-        "beside it.",
+        "Original first (ms; 0: together)",
+        "Rating: milliseconds for which the original is shown before the reconstruction; 0 shows "
+        "both together.",
         limits=(0, LONGEST_FIRST_MS, 1),
     )
     headline: HeadlineRule = _of_answers(
@@ -257,10 +257,9 @@ class StudySpec:
     view: View = _on_screen(
         View.SMOOTH_AND_SMALL,
         "View",
-        "How image pixels become screen pixels. Usually smooth, with the small picture beside "
-        "it: the edges of large squares are not in the picture and hide what is (Harmon and "
-        "Julesz 1973), and whoever wants to recognise something would not look at it so. A "
-        "held key shows the other views; which were looked at is kept with each vote.",
+        "How image pixels become screen pixels. Usually smooth, with the small picture next to it: "
+        "edges of large pixels hinder recognition (Harmon and Julesz 1973). A held key shows the "
+        "other views; each vote records the views used.",
         choices=tuple((one.label, one.value) for one in reversed(View)),  # the usual one first
     )
     image_scale: int = _on_screen(
@@ -269,7 +268,7 @@ class StudySpec:
         "The most screen pixels an image pixel may take, in whole multiples; 0 is as many as fit.",
         limits=(0, 64, 1),
     )
-    background: Background = _on_screen(Background.GREY, "Background", "What surrounds an image.")
+    background: Background = _on_screen(Background.GREY, "Background", "Colour around an image.")
 
     texts: Mapping[str, str] = _of_words(
         "Texts",
@@ -279,17 +278,17 @@ class StudySpec:
     )
     class_names: Mapping[str, str] = _of_words(
         "Shown names of classes",
-        "What annotators read in place of a class's name; answers are kept under that name.",
+        "Shown to annotators in place of a class's name; answers are kept under that name.",
     )
 
     votes_per_item: int = _of_people(
-        5, "Votes per item (K)", "K, the people who judge each item.", limits=(1, 100, 1)
+        5, "Votes per item (K)", "K, the annotators who answer each item.", limits=(1, 100, 1)
     )
     quiet_looks: int = _of_people(
         0,
         "Quiet looks before an early end (0: no rule)",
-        "Looks in a row, one each 5 % of the votes, that have to find the same bands of target "
-        "models before the study may end; 0 is no rule. Results shows where it stands and ends "
+        "Looks in a row, one each 5% of the votes, that have to find the same bands of target "
+        "models before the study may end; 0 is no rule. Results shows the state and ends "
         "nothing.",
         "band",
         limits=(0, 20, 1),

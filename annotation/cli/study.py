@@ -354,7 +354,11 @@ def export(
     ] = None,
     licence: Annotated[
         str | None,
-        typer.Option(help="Of images and votes, such as cc-by-4.0; the card of hf has it."),
+        typer.Option(
+            "--licence",
+            "--license",
+            help="Of images and votes, such as cc-by-4.0; the card of hf has it.",
+        ),
     ] = None,
     data_dir: DataDir = DATA,
     database: Database = None,
@@ -368,7 +372,7 @@ def export(
         data = exports.read_study(store, study.id, lie)
         if licence is not None:
             if form != "hf":
-                raise AnnotationError("--licence is told on a card, which --format hf alone has.")
+                raise AnnotationError("--licence goes on a card, which only --format hf has.")
             data = replace(data, licence=one_line(licence))
         if out == STDOUT:
             content, said = formats.content(data, wanted, what)

@@ -169,8 +169,8 @@ def said(found: Sequence[Guess]) -> str:
         return ""
     most = most_right(found)
     reach = (
-        f"Somebody who sees only the lists, and {most.rule}, names {most.rate:.1%} of the "
-        f"right answers; chance is {most.chance:.1%}."
+        f"Guessing from the word lists alone: {most.rate:.1%} correct at best, by {most.rule} "
+        f"(chance {most.chance:.1%})."
     )
     fair = f"That is not above {BOUND:g} times chance."
     warning = f"Warning: above {BOUND:g} times chance the lists give the answer away."
@@ -178,8 +178,8 @@ def said(found: Sequence[Guess]) -> str:
 
 
 def _said_of_told(found: Sequence[Guess]) -> str:
-    reached = [f"who {one.rule} names {one.rate:.1%}" for one in found if not one.bounded]
-    return f"Some know more than lists say, which nothing bounds: {'; '.join(reached)}."
+    reached = [f"{one.rate:.1%} by {one.rule}" for one in found if not one.bounded]
+    return f"With inside knowledge, which is not bounded: {'; '.join(reached)}."
 
 
 def _outside_the_run(lists: Lists) -> np.ndarray:
@@ -211,19 +211,19 @@ def _told_originals(lists: Lists) -> np.ndarray:
 
 
 GUESSERS: Mapping[str, tuple[str, Callable[[Lists], np.ndarray]]] = {
-    "rarest": ("takes the word that stands on the fewest lists", lambda lists: -lists.counts()),
-    "commonest": ("takes the word that stands on the most lists", Lists.counts),
-    "outside-the-run": ("takes the word furthest from others in the alphabet", _outside_the_run),
-    "central": ("takes the word that goes best with the rest of its list", attrgetter("central")),
+    "rarest": ("the word on the fewest lists", lambda lists: -lists.counts()),
+    "commonest": ("the word on the most lists", Lists.counts),
+    "outside-the-run": ("the word furthest from others in the alphabet", _outside_the_run),
+    "central": ("the word that fits best with its list", attrgetter("central")),
     "first-word-place": (
-        "takes the place where the word that goes best with its list usually stands",
+        "the usual place of the word that fits best with its list",
         _first_word_place,
     ),
     "usual-place": (
-        "was told the other answers and takes the place where most of them stand",
+        "the usual place of the other answers",
         _usual_place,
     ),
-    "told-originals": ("was told which words are right somewhere", _told_originals),
+    "told-originals": ("the words that are answers somewhere", _told_originals),
 }
 # Both need answers, which no list tells. A bound would be on what people are asked about.
 _TOLD = {"usual-place", "told-originals"}
@@ -232,8 +232,8 @@ BOUNDED = tuple(name for name in GUESSERS if name not in _TOLD)
 
 RANDOM_LISTS = (
     "No independent classifier has ranked the classes on the originals, so that wrong words are "
-    "drawn at random: they are easier to tell from the right one, and more is recognised than "
-    "with likely ones."
+    "drawn at random. They are easier to rule out, and more is recognised than with likely "
+    "ones."
 )
 POOL = 30  # of a classifier's ranking, from which `balanced` draws
 _SWEEPS = 8  # after which hardly a list changes

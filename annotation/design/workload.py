@@ -165,11 +165,11 @@ def told_by_lists(plan: StudyPlan) -> list[str]:
     lists, answers = ([getattr(one, of) for one in course] for of in ("classes", "true_class"))
     shared = spec.lists is Lists.ORIGINAL
     return [
-        f"Who recognises {SEEN:.0%} of the pictures, remembers each list and learns from it names "
-        f"{learned(lists, answers, SEEN):.0%}; without lists to learn from that would be "
+        f"A person who recognises {SEEN:.0%} of the pictures and learns from each list names "
+        f"{learned(lists, answers, SEEN):.0%}; without learning from lists "
         f"{SEEN + (1 - SEEN) / len(lists[0]):.0%}."
-        + " All pictures of an original share one list: drawn anew for each item, or with fewer "
-        "views of an original, lists tell less." * shared
+        + " All pictures of an original share one list. One list per item, or fewer views of an "
+        "original, reveals less." * shared
     ]
 
 
@@ -224,17 +224,16 @@ def _carry_over(spec: StudySpec, views: int, most_views: int) -> str:
     if most_views == 1:
         if spec.decoy_rate:
             return (
-                "Nobody meets an original twice, but a decoy shows a reconstruction of another, "
-                "which somebody may meet beside its own original, too."
+                "Nobody meets an original twice, but a decoy shows a reconstruction of another "
+                "original, which the same person may meet too."
             )
         but = " except in blind repeats" if spec.repeat_rate else ""
         return f"Nobody meets an original twice{but}, so there is no carry-over."
     how_often = _times(views) if views == most_views else f"about {_times(views)}"
     at_most = "" if views == most_views else f", at most {_times(most_views)}"
     return (
-        f"Each person meets the same original {how_often}{at_most}. What they recognised once "
-        "helps them the next time (carry-over), so later views look more recognisable than they "
-        "are; the page Results shows how much."
+        f"Each person meets the same original {how_often}{at_most}. An earlier view helps the next "
+        "(carry-over), so later views look more recognisable. Results shows by how much."
     )
 
 

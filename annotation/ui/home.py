@@ -141,7 +141,7 @@ def _steps(context: StudyContext, lab: Lab, study: Study | None) -> Sequence[Ste
         Step(
             title="Compare",
             stands=_running(runs, "compare")
-            or ("which metric to trust" if done else "needs votes"),
+            or ("see which metric agrees with people" if done else "needs votes"),
             action="Compare the metrics",
             address="compare?tab=answer",
             main=done > 0,

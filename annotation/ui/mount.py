@@ -49,7 +49,7 @@ from semsim.base.storage.places import DEMO
 from semsim.base.storage.records import CASES, PEOPLE_ANSWER, read_record
 
 log = logging.getLogger(__name__)
-BROKEN = "Something broke in the studio itself. Its log says what it was."
+BROKEN = "Something broke in the studio itself. See the log of the studio."
 SMALLEST_PACKED = 1000  # bytes; below, packing costs more than it saves
 
 

@@ -37,8 +37,8 @@ from semsim.base.stats.standstill import evidence
 
 T = TypeVar("T")
 TOP_LISTS = (
-    "With the likeliest words a class that is rarely confused stands on few lists but its own, so "
-    "that lists alone may give answers away."
+    "With the likeliest words, a class that is rarely confused is on few lists but its own. Lists "
+    "alone may then give answers away."
 )
 MOST_DRAWN = 4000  # originals whose lists are drawn while somebody fills the form in
 SHOWN = 12  # items of a preview
@@ -221,7 +221,7 @@ def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[Set
             f"{found.people}.",
             found.risk,
             *early,
-            *(line.split(" Some know")[0] for line in lists[:1]),
+            *(line.split(" With inside")[0] for line in lists[:1]),
         ],
         "review": review(plan, found, n),
     }
@@ -243,7 +243,7 @@ def _of_sets(folders: Sequence[SetFolder]) -> dict[str, list[str]]:
     if guessing:
         said.append(
             f"{counted(len(guessing), 'target')} guess{'es' if len(guessing) == 1 else ''} at "
-            "chance: what leaks from a network that has learned nothing says little about others."
+            "chance. Models at chance are little evidence about trained ones."
         )
     return {"pictures": said}
 

@@ -30,7 +30,7 @@ from annotation.web.templates import fill, page
 from semsim.base.errors import MissingExtraError, SemsimError, SettingsError
 
 log = logging.getLogger(__name__)
-BROKEN = "The run broke in the studio itself. Its log says what it was."
+BROKEN = "The run broke in the studio itself. See the log of the studio."
 _WHOLE = ("annotators", "calls", "pictures")
 # Fields of the form: name, what it is called, the step of its number.
 FIELDS = tuple(
@@ -271,7 +271,7 @@ def lead(study: Study, progress: StudyProgress, now: datetime) -> str:
     share = f"{done / wanted:.0%}" if wanted else "none"
     return (
         f"{done:,} of {counted(wanted, 'vote')} are there ({share}), by {people}; "
-        f"somebody was last here {study_view.when(last, now)}."
+        f"last activity {study_view.when(last, now)}."
     )
 
 

@@ -44,15 +44,15 @@ _NOTES = {
     AnnotatorStatus.EXCLUDED: (
         "Gets no items and may not vote. No vote counts; others are asked in their place."
     ),
-    AnnotatorStatus.ERASED: "The name is gone. What is left stands under this pseudonym.",
+    AnnotatorStatus.ERASED: "The name is erased. The rest is kept under this pseudonym.",
 }
 _BY_ITSELF = (
     "Nobody paused them: too many catch trials were failed. Resume lets them go on and fail as "
     "many again."
 )
 _BY_LINK = (
-    "Votes are left out since a personal link that {} made was opened: whoever holds it can answer "
-    "in this name. Include counts them, where there is still room, and those to come."
+    "Votes are left out since a personal link made by {} was opened: everybody with this link can "
+    "answer in this name. Include counts them, where there is still room, and those to come."
 )
 _STEPS = {
     Step.CONSENT: "Has not agreed yet.",

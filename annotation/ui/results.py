@@ -103,8 +103,8 @@ def _none_bias(results: Results) -> str:
         return ""
     heads = ("Annotator", "None of a clear original [95%]", "A class of noise [95%]")
     note = (
-        "Who says none of clear originals is too strict, who names classes of noise guesses: both "
-        "shift the rates of every model alike."
+        "None for a clear original is too strict; a class for noise is a guess. Both shift the "
+        "rates of all models alike."
     )
     return section("Bias towards none", grid("Bias towards none", heads, rows), note)
 
@@ -207,7 +207,7 @@ def _disagreements(results: Results) -> str:
         )
         for row in found.disagreements.head(MOST_LISTED).to_dict("records")
     ]
-    heads = ("Reconstruction", "Shows", "Recognised by", "Majority", "One coin says")
+    heads = ("Reconstruction", "Shows", "Recognised by", "Majority", "One-coin model")
     n = len(found.disagreements)
     note = f"{n:,} of {found.n_compared:,} decided items"
     note += f", the {MOST_LISTED} surest are listed." if n > MOST_LISTED else "."
@@ -303,7 +303,7 @@ def answer(results: Results) -> str:
     )
     guess = ""
     if results.lists is not None:
-        guess = f"; somebody who sees only the lists names {results.lists.most.rate:.0%}"
+        guess = f"; word lists alone: {results.lists.most.rate:.0%} correct"
     first = f"{_how_far(results)} " if running else ""
     return f"{first}{found}{_span(results)}{guess}.{_undecided_models(results)}"
 
@@ -373,10 +373,11 @@ def _guesser(results: Results) -> str:
     ends = share_ends(right[0], error(right, len(of)), len(of))
     share = percent(right[0], float(ends[0]), float(ends[1]), _few(known, results))
     below = int((~(rates["mean_response_low"] > guess)).sum())  # also what has no interval
-    said = f"Of single answers {share} are right; the lists alone give {guess:.1%}"
+    said = f"{share} of answers are correct (word lists alone: {guess:.1%})"
     if not below:
-        return f"{said}, less than on any model."
-    return f"{said}, from which {below:,} of {counted(len(rates), 'model')} cannot be told."
+        return f"{said}. Every model is above guessing."
+    models = f"{below:,} of {counted(len(rates), 'model')} {agreeing(below, 'is', 'are')}"
+    return f"{said}. {models} not distinguishable from guessing."
 
 
 def _at_chance(results: Results) -> str:
@@ -385,7 +386,7 @@ def _at_chance(results: Results) -> str:
     if not n:
         return ""
     of = f"{n:,} of {counted(len(names), 'model')} {agreeing(n, 'has', 'have')}"
-    return f"{of} a target that only guesses: what such leaks says little of one that works."
+    return f"{of} a target at chance. Models at chance are little evidence about trained ones."
 
 
 def share(results: Results) -> str:
@@ -398,13 +399,13 @@ def share(results: Results) -> str:
             "no verdict.",
             *_what_votes_bring(results)[1:],
         ]
-        return _missing(results, "Too few votes to say what is recognised.", lines)
+        return _missing(results, "Too few votes for a share recognised.", lines)
     pictures = fill(
         "results_share.html",
         **{"study": results.study.id, "seen": results.seen, "unseen": results.unseen},
         clear=CLEAR,
     )
-    more = fill("results_more.html", title="What was taken for what", body=confusions(results))
+    more = fill("results_more.html", title="Confusions", body=confusions(results))
     told = fill("results_remarks.html", lines=[*controls(results), *remarks(results)])
     return f"{pictures}{told}{rates(results)}{standstill(results)}{more}"
 
@@ -428,7 +429,7 @@ def standstill(results: Results) -> str:
 def _stood(watch: Standstill, each: str) -> str:
     quiet = int(watch.quiet[-1])
     if watch.bands[-1].max() <= 1:
-        return f"No: the look at vote {watch.votes[-1]:,} cannot tell any two models apart."
+        return f"No: the look at vote {watch.votes[-1]:,} separates no two models."
     if not quiet and len(watch.votes) == 1:
         return f"Not known yet: vote {watch.votes[-1]:,} was the first look."
     if not quiet:
@@ -459,14 +460,14 @@ def agreement_answer(results: Results) -> str:
     share = percent(*raw.values())
     found = f"Two {voters(results)} agree on {share} of the pictures whether they recognise them"
     if alpha is not None and not pd.isna(alpha["value"]):
-        found += f"; beyond chance α is {number(*[*alpha.values()][:3])}, where 1 is perfect"
+        found += f" (Krippendorff's α {number(*[*alpha.values()][:3])})"
     limit = results.ceiling
     if limit.rho is None:
         return f"{found}."
     first, second = limit.sizes
     return (
-        f"{found}. The models in the order of {first} of them and in that of {second} others "
-        f"correlate with ρ = {number(limit.rho)}: no metric can be expected to do better."
+        f"{found}. Human ceiling ρ = {number(limit.rho)}: how well groups of {first} and {second} "
+        "of them rank the models alike."
     )
 
 
@@ -475,11 +476,11 @@ def agreement_tab(results: Results) -> str:
     if not agreement_answer(results):
         reasons = results.agreement["reason"]
         lines = [f"{one[:1].upper()}{one[1:]}." for one in dict.fromkeys(reasons) if one]
-        return _missing(results, "How far people agree cannot be said yet.", lines)
+        return _missing(results, "Agreement is not known yet.", lines)
     left = agreement(results) + ceiling(results)
     right = pairs(results)
     columns = f'<div class="rs-columns"><div>{left}</div><div>{right}</div></div>'
-    trust = fill("results_more.html", title="Who is reliable", body=reliability(results))
+    trust = fill("results_more.html", title="Reliability", body=reliability(results))
     return columns + trust
 
 
@@ -566,7 +567,7 @@ def checks(results: Results) -> str:
     """Known answers and repeats, what lists tell, what became of votes, views, open items."""
     told = results.lists.said if results.lists else ()
     lines = fill("results_remarks.html", lines=told)
-    lists = section("What the lists tell", lines, "") if told else ""
+    lists = section("Guessing from the lists", lines, "") if told else ""
     left = f"{known_answers(results)}{repeats(results)}{lists}"
     right = f"{became(results)}{unsettled(results)}{carry_over(results)}"
     return f'<div class="rs-columns"><div>{left}</div><div>{right}</div></div>'
@@ -579,7 +580,7 @@ def became(results: Results) -> str:
         for status, words in _WORDS_OF.items()
         if (n := results.became.get(status.value, 0))
     ]
-    return section("What became of the votes", "", f"{'; '.join(lines)}.")
+    return section("Votes by status", "", f"{'; '.join(lines)}.")
 
 
 def detection_answer(results: Results) -> str:
@@ -594,9 +595,9 @@ def detection_answer(results: Results) -> str:
     leans = lean if low > 0 or high < 0 else "cannot be shown to lean towards either answer"
     tells = "tell" if row["d_prime_low"] > 0 else "cannot be shown to tell"
     return (
-        f"{capital(voters(results))} {tells} a match from a decoy: “same” said of "
+        f"{capital(voters(results))} {tells} a match from a decoy: “same” for "
         f"{row['hits']:,} of "
-        f"{row['n_matched']:,} matches and of {row['false_alarms']:,} of {row['n_decoys']:,} "
+        f"{row['n_matched']:,} matches and for {row['false_alarms']:,} of {row['n_decoys']:,} "
         f"decoys, d′ = {number(row['d_prime'], row['d_prime_low'], row['d_prime_high'])}; they "
         f"{leans}."
     )
@@ -605,7 +606,7 @@ def detection_answer(results: Results) -> str:
 def detection_tab(results: Results) -> str:
     """Sensitivity and criterion, or why this study has none."""
     if results.detection is None:
-        lines = ["Make a study of pairs with decoys: whoever calls a decoy “same” was misled."]
+        lines = ["Make a study of pairs with decoys: “same” for a decoy is a false alarm."]
         title = "Signal detection needs answers that can be false alarms, and here none can."
         return _missing(results, title, lines)
     if not detection_answer(results):

@@ -37,7 +37,11 @@ TERMS = {
     **dict.fromkeys(("Mean κ", "Cohen's κ", "Repeat κ"), "kappa"),
     **dict.fromkeys(("Krippendorff's α", "Krippendorff's ordinal α"), "alpha"),
     **{"Target on its test": "target", "τ without": "tau", "Gold": "gold item"},
-    **{"Known answers": "gold item", "Repeats": "blind repeat", "What the lists tell": "guesser"},
+    **{
+        "Known answers": "gold item",
+        "Repeats": "blind repeat",
+        "Guessing from the lists": "guesser",
+    },
     **{"Carry-over between views": "carry-over", "d′ [95%]": "d prime", "Band": "band"},
     "Attacker": "attacker",
 }
@@ -79,14 +83,13 @@ def remarks(results: Results) -> list[str]:
     if results.n_full < results.study.n_reconstructions:
         found.append(
             "Votes are still missing. Rates are of decided items, and items on which people agree "
-            "are decided first, so they can still move by more than their intervals say."
+            "are decided first, so they can still move by more than their intervals."
         )
     few = int((results.rates["n_decided"] < MODERATE).sum())
     if few:
         found.append(
             f"{few} of {counted(len(results.rates), 'model')} {agreeing(few, 'has', 'have')} fewer "
-            f"than {MODERATE} decided items; a rate near one half is then known to no better than "
-            "10 points to either side."
+            f"than {MODERATE} decided items: margin of error above ±10 points near 50%."
         )
     return found
 
@@ -122,19 +125,19 @@ def rates(results: Results) -> str:
         "Rank (95%)",
     )
     note = (
-        "What a target at chance leaks says little about one that works. "
+        "Models at chance are little evidence about trained ones. "
         "Rank 1 leaks most; the range of a rank holds 95% of those in "
         f"{BOOTSTRAPS:,} resamples of the originals. {RULE}"
     )
     note += "".join(f" Items are {term}." for term in kind.terms[:2])
     if results.study.spec.headline is HeadlineRule.AS_ORIGINAL_NAMED:
         note += (
-            " As the protocol has it, an answer recognises where it is what more than half of the "
-            "votes on the original say; where none is, items are undecided."
+            " By the protocol, an answer counts as recognised if more than half of the votes on "
+            "the original gave it; without such a majority, items are undecided."
         )
     guess = None if results.lists is None or kind.scale else results.lists.most.rate
     if guess is not None:
-        note += f" Dotted: {guess:.1%}, who sees only the lists."
+        note += f" Dotted line: guessing from the lists ({guess:.1%})."
     return section("Recognised, by model", grid("Rates", heads, rows, guess=guess), note)
 
 

@@ -97,7 +97,7 @@ def link_note(study: Study) -> str:
         return f"People cannot join: this study is answered by {who}.{near}"
     protected = " and the password" if study.protected else ""
     notes = {
-        StudyStatus.RUNNING: f"Whoever has the link{protected} can take part.",
+        StudyStatus.RUNNING: f"Everybody with the link{protected} can take part.",
         StudyStatus.PAUSED: "Paused: people keep their place and wait; nothing is handed out.",
         StudyStatus.CLOSED: "Closed: votes that still arrive are kept but do not count.",
     }

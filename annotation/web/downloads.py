@@ -22,9 +22,8 @@ KINDS = {
 }
 TABLES = {What.VOTES: "Every vote", What.LABELS: "Majority labels"}
 SENTENCES = {
-    What.VOTES: "Who said what of which picture, when and how fast: a row a vote, those that do "
-    "not count as well.",
-    What.LABELS: "What most people said: a row a reconstruction, with votes, share and verdict.",
+    What.VOTES: "One row per vote, with annotator, answer and time; also votes that do not count.",
+    What.LABELS: "One row per reconstruction, with votes, share and majority.",
 }
 
 

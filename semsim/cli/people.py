@@ -48,7 +48,10 @@ def get_source(
         Path | None, typer.Option("--from", help="Folder with a copy; nothing is fetched.")
     ] = None,
     accept: Annotated[
-        bool, typer.Option("--accept-licence", help="Accept a licence that is asked for.")
+        bool,
+        typer.Option(
+            "--accept-licence", "--accept-license", help="Accept a licence that is asked for."
+        ),
     ] = False,
     data_dir: _DataDir = DATA,
     as_json: Json = False,

@@ -35,15 +35,15 @@ ABSENT = {
     SHUFFLED: "not run, since it takes much longer",
 }
 _TAKEAWAY = {
-    START: "Nothing shows that what it tells apart comes from these votes.",
-    CALIBRATED: "Nothing shows that training a network is worth more than weighing pixels.",
-    SHUFFLED: "Nothing shows that what people said taught it anything.",
+    START: "No evidence that its ranking comes from these votes.",
+    CALIBRATED: "No evidence that training a network is worth more than weighing pixels.",
+    SHUFFLED: "No evidence that the votes taught it anything.",
 }
 _OF_BLOCKS = "Nothing shows that the votes taught more than one fixed distance has."
 NO_AUC = "there is no AUC to compare"
 _LEARNED_NOTHING = (
-    "It learned nothing: what it tells apart is what it told apart before any vote. More votes, or "
-    "more originals, may change that."
+    "It learned nothing: its ranking is that of its initial weights. More votes, or more "
+    "originals, may change that."
 )
 
 

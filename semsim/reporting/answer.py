@@ -106,15 +106,15 @@ def _agrees_best(top: pd.DataFrame, n_metrics: int, analysis: Analysis) -> list[
             (f", reaches ρ {rho}.", False),
         ]
     ceiling = analysis.ceiling
-    limit = "" if ceiling.rho is None else f"; {people} among themselves {number(ceiling.rho, 2)}"
+    limit = "" if ceiling.rho is None else f"; human ceiling {number(ceiling.rho, 2)}"
     if not row["rho_bw_low"] > 0:
         ends = interval(row["rho_bw_low"], row["rho_bw_high"])
         between = "" if pd.isna(row["rho_bw_low"]) else f" {ends}"
         verb = "comes" if len(top) == 1 else "come"
         chance = (
-            f"and {models} are too few to say how sure that is."
+            f"and {models} are too few for an interval."
             if pd.isna(row["rho_bw_low"])
-            else "which chance could do."
+            else "which is not significant."
         )
         nearest = f" {verb} nearest to how {people} rank the {models} (ρ {rho}{between}{limit}), "
         return [*_listed(top["title"]), (nearest + chance, False)]
@@ -136,13 +136,13 @@ def _lead_over(top: pd.DataFrame, table: pd.DataFrame, analysis: Analysis) -> li
     models = counted(int(top["n"].iloc[0]), "model")
     if open_.empty:
         over = "every other metric" if len(decided) > 1 else str(decided["title"].iloc[0])
-        verdict, rest = "decided", "."
+        verdict, rest = "significant", "."
     elif decided.empty:
         over = f"the other {len(open_)}" if len(open_) > 1 else str(open_["title"].iloc[0])
-        verdict, rest = "not decided", f" by these {models}."
+        verdict, rest = "not significant", f" ({models})."
     else:
-        over, verdict = _some(open_["title"]), "not decided"
-        rest = f" by these {models}; over {_some(decided['title'])} it is."
+        over, verdict = _some(open_["title"]), "not significant"
+        rest = f" ({models}); over {_some(decided['title'])} it is."
     its = "Its" if len(top) == 1 else "Their"
     return [(f" {its} lead over {over} is ", False), (verdict, True), (rest, False)]
 
@@ -182,7 +182,7 @@ def _on_these(analysis: Analysis) -> list[Said]:
     ours, following = next((pair for pair in every if pair[0] != pair[1]), every[-1])
     accuracy = f"soft pairwise accuracy {ours}, next {following}"
     sure = others < LEVEL
-    told = "so it would on others" if sure else f"whether it would on others, {models} cannot tell"
+    told = "so it would on others" if sure else "on other models it may not"
     tail = f" orders them best ({accuracy}; p {_equals(p)}); {told} (p {_equals(others)})."
     return [begin, (str(best["title"]), True), (tail, False)]
 

@@ -240,8 +240,8 @@ def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> st
     best = _first_set(comparison.analysis, by)
     said = (
         f"Of two pictures{' of one original' if scopes[0] == WITHIN else ''}, one recognised and "
-        f"one not, {best['title']} tells which is which in {best['auc']:.0%} of pairs; a coin does "
-        f"in 50%. {scale_note(scale_differs(table))}"
+        f"one not, {best['title']} ranks the recognised one higher in {best['auc']:.0%} of pairs; "
+        f"a coin does in 50%. {scale_note(scale_differs(table))}"
     )
     return HTML.numbers(said.strip(), ["Metric", _axis_words(axis, "AUC"), *scopes], rows)
 

@@ -360,7 +360,9 @@ def _with_given(
     for name in dict.fromkeys(absent["metric"]):
         found = spec_of(name, absent, directions_in(absent))
         if found is None:
-            raise DataError(f"Nobody says whether higher or lower {name} leaks more. Import anew.")
+            raise DataError(
+                f"It is not known whether higher or lower {name} leaks more. Import anew."
+            )
         specs[name] = found
     return (pd.concat([scores, absent], ignore_index=True) if len(scores) else absent), specs
 

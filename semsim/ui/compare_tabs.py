@@ -170,7 +170,7 @@ def disagreements(context: ScienceContext, comparison: Comparison, asked: Asked)
 def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """The filters, and the pictures they leave."""
     if not comparison.n_votes:
-        return HTML.note("This study has labels and no votes; disagreements are told of votes.")
+        return HTML.note("This study has labels and no votes; disagreements need votes.")
     specs = [spec for spec in _ranked(comparison) if spec.per_image]
     spec = _chosen(specs, asked.metric)
     if spec is None:

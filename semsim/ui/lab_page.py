@@ -145,10 +145,10 @@ def _why_open(job: Job) -> str:
     """Return why a job has no answer yet, "" where it has none to give."""
     state = jobs.state(job)
     if state in jobs.LIVE:
-        return "The answer stands here when this is done; how far it is stands under Running."
+        return "The answer appears here when this is done. Running shows the progress."
     if state is JobState.DONE:
         return ""
-    return "This has not come to its end, so that there is no answer. Running says why."
+    return "This run did not finish, so there is no answer. Running shows why."
 
 
 def plan_words(page: LabPage[Any], text: str) -> str:

@@ -62,14 +62,13 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> j
     """
     with gr.Tab("What it depends on", id="studies", render_children=True, elem_id="learn-studies"):
         gr.Markdown(
-            "Each run varies one thing and leaves all else as it is. It learns from the studies "
-            "chosen under New and is judged by what is kept for the test there."
+            "Each run varies one setting. Training and test sets are those chosen under New."
         )
         with gr.Row():
             what = gr.Radio(
                 [(kind.title, name) for name, kind in STUDIES.items()],
                 value="budget",
-                label="What is varied",
+                label="Varied setting",
                 elem_id="study-what",
             )
             preset = gr.Radio(list(PRESETS), value=USUAL, label="Preset", elem_id="study-preset")
@@ -598,7 +597,7 @@ def _learned_from() -> tuple[Any, ...]:
         [_ORIGINALS],
         value=_ORIGINALS[1],
         label="Keep for the test",
-        info="Judged by what it has not seen: no original is on both sides.",
+        info="Test set: originals not used for training.",
         allow_custom_value=True,
         elem_id="learn-hold-out",
     )

@@ -273,7 +273,7 @@ def _being_kept(root: Path) -> set[str]:
 
 def _refuse_kept(look: Job, root: Path) -> None:
     if _being_kept(root) & {*order_of(look).uploads}:
-        raise DataError("This is being kept already: All pictures says how far it is.")
+        raise DataError("This is being stored already. All pictures shows the progress.")
     pictures_view.check_files(look)
 
 
@@ -297,7 +297,7 @@ def _order(context: ScienceContext, upload: str, again: str, adds: str) -> Impor
         raise DataError(f"{one.name} is not whole yet: {one.have:,} of {one.size:,} bytes came.")
     if again:
         if adds not in pictures_view.ADDED:
-            raise DataError("Say whether these are originals or classes.")
+            raise DataError("State whether these are originals or classes.")
         before = order_of(_job(context, again))
         # The first tells looks at the same source.
         both = replace(before, uploads=(*before.uploads, one.id))

@@ -370,7 +370,7 @@ def delete_brought(context: ScienceContext, holds: str, key: str, typed: str) ->
         if (one.holds, one.key) == (holds, key):
             break
     else:
-        raise GoneError("What you would delete is gone. Load the page again.")
+        raise GoneError("This set no longer exists. Load the page again.")
     if typed.strip() != one.name:
         raise DataError(f"To delete the {one.holds}, type their name: {one.name}.")
     if at_work := _at_work_on(context, one.folder):

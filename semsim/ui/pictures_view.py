@@ -156,7 +156,7 @@ def one_set(context: ScienceContext, key: str, class_name: str, page: int) -> st
     asked = f"{urlencode({'name': class_name})}&" if class_name else ""
     return HTML.one_set(
         one,
-        f"{one.said}: the originals, and what an attack got back from the model.",
+        f"{one.said}: originals and reconstructions.",
         pictures_data.facts_of(one),
         one.classes,
         class_name,
@@ -179,7 +179,7 @@ def one_class(context: ScienceContext, dataset: str, class_name: str, page: int)
     return HTML.one_class(
         dataset,
         class_name,
-        f"{image_id}: what {counted(len(shown), 'attack')} made of it.",
+        f"{image_id}: {counted(len(shown), 'reconstruction')}.",
         image_id,
         shown,
         rooted(f"/studio/pictures/class?{asked}&"),
@@ -332,7 +332,7 @@ def _checks(plan: Mapping[str, Any]) -> list[tuple[bool | None, str]]:
         told.append((False, f"{counted(unnamed, 'picture')} {has} no class."))
     attacked = sum(one["attacked"] for one in sets)
     if attacked:
-        told.append((True, f"{attacked} come with what was really attacked."))
+        told.append((True, f"{attacked} come with the attacked image."))
     return told
 
 

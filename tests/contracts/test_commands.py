@@ -323,7 +323,7 @@ READING = {
     ("learn", "promote", "nobody"): 2,
     ("datasets", "list", "--root", "nowhere"): 0,
     ("people", "list"): 0,
-    ("weights", "--checkpoints", "nowhere"): 1,
+    ("weights", "--checkpoints", "nowhere"): 0,
     ("score", "--set", "nowhere"): 2,
     ("score", "--labels", NOWHERE): 2,
     ("import", "train-with-ori", "nowhere", "--name", "x"): 2,

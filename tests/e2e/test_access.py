@@ -196,11 +196,11 @@ WALKS = (
                 title,
             )
             for step, title, shows in (
-                ("pictures", "Which of them", "seed"),
+                ("pictures", "Selection", "seed"),
                 ("question", "Answers", "headline"),
                 ("question", "Words", "texts"),
-                ("people", "Are they looking?", "practice"),
-                ("people", "Before and after", "consent"),
+                ("people", "Attention checks", "practice"),
+                ("people", "Consent and completion", "consent"),
             )
         ),
         Step("[data-said=review] p", pressed("[data-go=review]"), "Review"),

@@ -58,7 +58,7 @@ def test_a_study_is_made_in_four_steps_and_followed(page, server, store) -> None
     expect(means).to_contain_text("With fewer than 5 people no item gets all its votes")
     expect(means).to_contain_text("At 12 an hour that costs")
     expect(means).to_contain_text("Each person meets the same original 4 times.")
-    expect(means).to_contain_text("helps them the next time (carry-over)")
+    expect(means).to_contain_text("An earlier view helps the next (carry-over)")
     page.get_by_label("Most views of one original").fill("1")
     expect(means).to_contain_text("but a decoy shows a reconstruction of another")
     page.get_by_label("Most views of one original").fill("")

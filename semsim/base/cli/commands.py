@@ -183,18 +183,18 @@ def _loudness() -> list[Any]:
 
 def _complete(command: Any, words: str) -> None:
     """Give a command, or each in a group, -v, -q, its examples and defaults of any machine."""
-    inner = getattr(command, "commands", None)
-    for name, one in (inner or {}).items():
-        _complete(one, f"{words} {name}")
-    if inner is not None:
+    if isinstance(command, Commands):  # completes its own
         return
+    for name, one in getattr(command, "commands", {}).items():
+        _complete(one, f"{words} {name}")
     command.params = [*command.params, *_loudness()]
     for one in command.params:
         if isinstance(one.default, Path) and one.default.is_relative_to(home()):
             one.show_default = (
                 f"{one.default.relative_to(home())} in SEMSIM_HOME or the program's folder"
             )
-    calls = toml_of(__package__, "examples.toml").get(words, ())
+    known, steps = toml_of(__package__, "examples.toml"), words.split()
+    calls = known.get(words) or [one.replace("{}", steps[-1]) for one in known.get(steps[0], ())]
     first, _, rest = (command.help or "").partition("\n\n")
     shown = "\n".join(["\b", "Examples:", *(f"  {PROGRAM} {call}" for call in calls)])
     command.help = "\n\n".join([first, *([shown] if calls else []), *([rest] if rest else [])])

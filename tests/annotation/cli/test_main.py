@@ -51,7 +51,8 @@ def test_a_protocol_goes_with_what_its_lists_tell(run, folder):
     most = max(one["rate"] for one in lists["guesses"] if one["bounded"])
     random, reach = lists["said"]
     assert random.startswith(RANDOM_LISTS)
-    assert f"names {most:.1%} of the right answers; chance is 25.0%" in reach
+    assert f"{most:.1%} correct at best" in reach
+    assert "(chance 25.0%)" in reach
     assert run("protocol", "demo").stdout.splitlines()[-2:] == lists["said"]
     run("create", "pairs", "--set", folder, "--task", "pair")
     assert json.loads(run("protocol", "pairs", "--json").stdout)[0]["lists"] is None

@@ -90,8 +90,8 @@ def test_the_sentence_warns_only_above_the_bound():
     assert "not above 1.5 times chance" in said(fair)
     assert "Warning" in said(told)
     assert "100.0%" in said(told)
-    assert "who was told which words are right somewhere names 100.0%" in said(told)
-    assert "was told which words are right somewhere names 50.0%" in said(fair)
+    assert "100.0% by the words that are answers somewhere" in said(told)
+    assert "50.0% by the words that are answers somewhere" in said(fair)
     assert said(()) == ""
 
 

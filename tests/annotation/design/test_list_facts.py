@@ -19,7 +19,7 @@ def made(words, true_position=0, true_rank=1):
 def test_random_words_are_said_first_and_counted():
     facts = list_facts([made("abx"), made("bcx", true_rank=None), made("cax", 1, None)])
     assert facts.said[0] == f"{RANDOM_LISTS} (2 of 3 lists.)"
-    assert "chance is 33.3%" in facts.said[1]
+    assert "(chance 33.3%)" in facts.said[1]
 
 
 def test_nothing_is_random_where_a_judge_ranked_all_or_all_words_are_on_all_lists():

@@ -106,7 +106,7 @@ def test_a_study_in_the_making_is_said_in_sentences(client, draft):
     assert "2 sets: 8 reconstructions of 4 originals, data set symbols" in said["pictures"]
     assert "8 items × 5 votes = 40 votes" in said["people"]
     assert "At 12 an hour that costs about 0.49." in said["people"]
-    assert "chance is 25.0%" in said["people"]
+    assert "(chance 25.0%)" in said["people"]
     assert "comes with up to 4 words" in said["review"]
     never = "No blind repeat will come: one comes 50 votes after its item at least, and there are 8"
     assert never in said["review"]

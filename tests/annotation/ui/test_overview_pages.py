@@ -74,7 +74,7 @@ def test_a_link_that_opens_here_alone_says_so_and_what_lets_others_in(client, st
             'data-done="Copied. Only this computer can open it."',
         ):
             assert (words in text) == (told is not None)
-        assert ("Whoever has the link can take part." in text) == (told is None)
+        assert ("Everybody with the link can take part." in text) == (told is None)
 
 
 def test_a_study_of_another_account_says_whose_before_it_is_ended(context, store):
@@ -92,11 +92,11 @@ def test_a_study_of_another_account_says_whose_before_it_is_ended(context, store
 def test_how_far_it_is_stands_in_a_sentence_and_by_item(client, store, study):
     answer_all(store, *joined(store, study, "Anna & Ben"))
     text = client.get("/studio/overview", params={"study": study.id}).text
-    assert "8 of 16 votes are there (50%), by 1 person; somebody was last here" in text
+    assert "8 of 16 votes are there (50%), by 1 person; last activity" in text
     assert "Anna &amp; Ben" in text
     joined(store, study, "Cleo")
     text = client.get("/studio/overview", params={"study": study.id}).text
-    assert "by 1 person (2 have joined); somebody" in text
+    assert "by 1 person (2 have joined); last activity" in text
     rows = overview_pages.coverage(replace_coverage(0, 8, 0))
     assert rows == [("no vote yet", 0, 0), ("1 vote", 8, 100), ("2 votes", 0, 0)]
 

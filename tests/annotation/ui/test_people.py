@@ -163,7 +163,7 @@ def test_votes_through_a_link_of_a_researcher_are_left_out_until_they_are_includ
     assert labelling.progress(store, study.id).coverage == [7, 1, 0]
     page = shown(client, study, person="Ada")
     assert "1 + 7 excluded" in str(Page(page))
-    assert "a personal link that Rosa made was opened" in page
+    assert "a personal link made by Rosa was opened" in page
     events = store.read(lambda tx: tx.query(EventRow).filter_by(kind="vote").all())
     assert [one.data.get("link_by") for one in events] == [None] + ["Rosa"] * 7
 

@@ -44,7 +44,7 @@ def test_the_answer_is_a_share_from_which_model_to_which_and_what_a_guesser_has(
     most = found.rates.iloc[0]
     ends = f"[{100 * most['rate_low']:.0f}, {100 * most['rate_high']:.0f}]"
     assert f"to {most['rate']:.0%} {ends} of m1 (its target is 71% right (chance 2%))" in said
-    assert f"only the lists names {LISTS.most.rate:.0%}" in said
+    assert f"word lists alone: {LISTS.most.rate:.0%} correct" in said
 
 
 def test_while_votes_are_missing_how_far_the_study_is_comes_first():
@@ -78,27 +78,26 @@ def test_simulated_annotators_are_no_people():
 
 def test_a_control_that_is_not_beaten_is_said():
     lines = results_page.controls(replace(full(), lists=LISTS))
-    assert "of 3 models cannot be told" in lines[0] or "less than on any model" in lines[0]
+    assert "of 3 models" in lines[0] or "Every model is above guessing" in lines[0]
     sure = replace(LISTS, guesses=tuple(replace(one, rate=1.0) for one in LISTS.guesses))
-    assert "3 of 3 models cannot be told" in results_page.controls(replace(full(), lists=sure))[0]
+    line = results_page.controls(replace(full(), lists=sure))[0]
+    assert "3 of 3 models are not distinguishable from guessing" in line
     guessing = {"m0": TargetTest(accuracy=0.02, n_classes=47, chance=1 / 47, at_chance=True)}
     found = replace(full(), study=study(targets=guessing))
-    assert results_page.controls(found)[0].startswith("1 of 3 models has a target that only")
+    assert results_page.controls(found)[0].startswith("1 of 3 models has a target at chance.")
     assert results_page.controls(full()) == []
 
 
 def test_a_model_without_an_interval_is_not_said_to_beat_the_lists():
     """Of one original nothing is resampled; nobody recognised what m made of it."""
     found = results_of(study(), votes_of({"m/1": "ddd", "n/1": "ccd"}), lists=LISTS)
-    assert "from which 2 of 2 models cannot be told" in results_page.controls(found)[0]
+    assert "2 of 2 models are not distinguishable from guessing" in results_page.controls(found)[0]
 
 
 def test_single_answers_are_counted_one_by_one():
     found = results_of(study(), votes_of({"m/1": "ccc", "m/2": "d"}), lists=LISTS)
     lead = results_page.controls(found)[0]
-    assert lead.startswith(
-        "Of single answers 75% [no interval: 2 originals, fewer than 6] are right;"
-    )
+    assert lead.startswith("75% [no interval: 2 originals, fewer than 6] of answers are correct (")
 
 
 def test_single_answers_of_one_original_go_together():
@@ -109,7 +108,7 @@ def test_single_answers_of_one_original_go_together():
         results_page.controls(results_of(study(n_items=10), votes_of(votes), lists=LISTS))[0]
         for votes in (apart, even)
     ]
-    ends = [re.match(r"Of single answers 50% \[(\d+), (\d+)\] are right;", one) for one in leads]
+    ends = [re.match(r"50% \[(\d+), (\d+)\] of answers are correct", one) for one in leads]
     wide, narrow = (int(one[2]) - int(one[1]) for one in ends if one)
     assert wide > 1.5 * narrow
 
@@ -117,7 +116,7 @@ def test_single_answers_of_one_original_go_together():
 def test_agreement_leads_with_intervals_or_why_there_are_none():
     lead = results_page.agreement_answer(results_of(study(), random_votes()))
     assert re.match(r"Two people agree on \d+% \[\d+, \d+\] of the pictures", lead)
-    assert re.search(r"beyond chance α is −?0\.\d\d \[−?0\.\d\d, 0\.\d\d\], where", lead)
+    assert re.search(r"Krippendorff's α −?0\.\d\d \[−?0\.\d\d, 0\.\d\d\]\)", lead)
     few = results_of(study(), votes_of({"m/1": "ccc", "m/2": "cd"}))
     why = "[no interval: 2 originals, fewer than 6]"
     assert f"agree on 50% {why} of the pictures" in results_page.agreement_answer(few)
@@ -127,13 +126,11 @@ def test_answers_that_nobody_can_judge_yet_are_not_wrong():
     votes = votes_of({"m/1": "ccd", "m/2": "ccc"})
     by_names = votes.assign(headline="as-original-named", original_answer=None)
     found = results_of(study(), by_names, lists=LISTS)
-    assert not any("single answers" in line for line in results_page.controls(found))
+    assert not any("of answers are correct" in line for line in results_page.controls(found))
     first = by_names["image_id"] == "1"
     by_names.loc[first, "original_answer"] = "cat"
     found = results_of(study(), by_names, lists=LISTS)
-    assert results_page.controls(found)[0].startswith(
-        "Of single answers 67% [no interval: 1 original"
-    )
+    assert results_page.controls(found)[0].startswith("67% [no interval: 1 original")
 
 
 @pytest.mark.parametrize(
@@ -195,10 +192,10 @@ def test_what_is_missing_is_named():
     assert "/studio/overview" not in shown(simulated, "share")[1]
 
 
-def test_agreement_says_what_no_metric_can_beat():
+def test_agreement_leads_with_the_human_ceiling():
     lead, body = shown(full(), "agreement")
     assert f"ρ = {full().ceiling.rho:.2f}" in lead
-    assert "no metric can be expected to do better" in lead
+    assert "rank the models alike" in lead
     assert "Human ceiling" in body
     assert "Every two people" in body
     alone = results_of(study(), random_votes(annotators=2))
@@ -457,7 +454,7 @@ def test_votes_without_times_or_too_few_of_them_do_not_stand_still():
 @pytest.mark.parametrize(
     ("bands", "words"),
     [
-        ([[1, 1], [1, 1]], "No: the look at vote 20 cannot tell any two models apart."),
+        ([[1, 1], [1, 1]], "No: the look at vote 20 separates no two models."),
         ([[1, 2]], "Not known yet: vote 10 was the first look."),
         ([[1, 2], [2, 1]], "No: the look at vote 20 found other bands than the one before."),
         ([[1, 2], [1, 2]], "It has stood still since vote 10, for 1 look, one each 5% of"),

@@ -232,7 +232,7 @@ def test_an_interval_is_a_place_on_a_line():
 def test_a_line_stands_where_somebody_is_who_sees_only_the_lists():
     page = results_view.rates(replace(full(), lists=LISTS))
     assert page.count("--guess:1.0") == len(full().rates)
-    assert "100.0%, who sees only the lists" in page
+    assert "guessing from the lists (100.0%)" in page
 
 
 def test_a_table_of_shares_is_darker_where_there_is_more():
@@ -272,5 +272,5 @@ def test_numbers_are_short_and_missing_ones_a_dash():
 def test_the_rule_of_the_originals_name_is_said_where_it_holds():
     named = study(headline="as-original-named", label_originals=True)
     votes = random_votes().assign(headline="as-original-named", original_answer="c")
-    assert "what more than half" in results_view.rates(results_of(named, votes))
-    assert "what more than half" not in results_view.rates(full())
+    assert "if more than half" in results_view.rates(results_of(named, votes))
+    assert "if more than half" not in results_view.rates(full())

@@ -94,7 +94,7 @@ FRAMED = replace(study().spec, framed_by="https://a.org https://b.org")
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({}, "Whoever has the link can"),
+        ({}, "Everybody with the link can"),
         ({"protected": True}, "and the password"),
         ({"status": StudyStatus.PAUSED}, "Paused"),
         ({"status": StudyStatus.CLOSED}, "do not count"),

@@ -41,13 +41,13 @@ def analysis(rhos, p=None, low=0.2, **changes):
 def test_what_is_decided_and_what_is_not_and_what_people_reach():
     found = answer_of(analysis({"a": 0.95, "b": 0.91, "c": 0.6}, {"b": 0.4, "c": 0.01}))
     assert found.text == (
-        "Alpha ranks the 14 models most like people do (ρ 0.95; people among themselves 0.90). "
-        "Its lead over Beta is not decided by these 14 models; over Gamma it is. "
+        "Alpha ranks the 14 models most like people do (ρ 0.95; human ceiling 0.90). "
+        "Its lead over Beta is not significant (14 models); over Gamma it is. "
         "Next comes Beta, 0.04 behind (ρ 0.91)."
     )
     assert found.best == "a"
     assert ("Alpha", True) in found.lead
-    assert ("not decided", True) in found.lead
+    assert ("not significant", True) in found.lead
 
 
 NEXT = " Next comes Beta, 0.04 behind (ρ 0.91)."
@@ -56,8 +56,8 @@ NEXT = " Next comes Beta, 0.04 behind (ρ 0.91)."
 @pytest.mark.parametrize(
     ("p", "said"),
     [
-        ({"b": 0.3, "c": 0.2}, "Its lead over the other 2 is not decided by these 14 models."),
-        ({"b": 0.01, "c": 0.02}, "Its lead over every other metric is decided."),
+        ({"b": 0.3, "c": 0.2}, "Its lead over the other 2 is not significant (14 models)."),
+        ({"b": 0.01, "c": 0.02}, "Its lead over every other metric is significant."),
         ({"b": np.nan, "c": np.nan}, "0.90)."),
     ],
 )
@@ -69,7 +69,7 @@ def test_many_metrics_are_counted():
     others = dict(zip("bcdef", (0.9, 0.8, 0.7, 0.6, 0.5), strict=True))
     p = {"b": 0.3, "c": 0.3, "d": 0.3, "e": 0.3, "f": 0.3, "g": 0.01}
     said = answer_of(analysis({"a": 0.95, **others, "g": 0.1}, p)).text
-    assert "over Beta, Gamma, Delta and 2 more is not decided" in said
+    assert "over Beta, Gamma, Delta and 2 more is not significant" in said
 
 
 def test_a_tie_names_all_who_are_best():
@@ -86,11 +86,11 @@ def test_a_difference_that_points_the_other_way_decides_no_lead():
         differences=found.differences.assign(difference=0.15),
     )
     said = answer_of(found).text
-    assert "Its lead over Beta is not decided by these 12 models." in said
+    assert "Its lead over Beta is not significant (12 models)." in said
     assert said.endswith("Next comes Beta (ρ 0.60, of 20 models).")
 
 
-@pytest.mark.parametrize(("p", "said"), [(0.3, "not decided"), (0.01, "decided")])
+@pytest.mark.parametrize(("p", "said"), [(0.3, "not significant"), (0.01, "significant")])
 def test_of_several_that_share_the_top_each_must_be_ahead(p, said):
     found = analysis({"a": 0.95, "b": 0.95, "c": 0.6}, {"c": 0.001})
     of_b = {"metric_a": "b", "metric_b": "c", "difference": 0.1, "p_holm": p}
@@ -101,7 +101,7 @@ def test_of_several_that_share_the_top_each_must_be_ahead(p, said):
 def test_what_chance_could_do_is_no_answer():
     said = answer_of(analysis({"a": 0.4}, low=-0.1)).text
     assert "Alpha comes nearest to how people rank the 14 models (ρ 0.40 [−0.10, 0.99]" in said
-    assert "which chance could do." in said
+    assert "which is not significant." in said
 
 
 def test_where_no_metric_agrees_that_is_said():
@@ -177,13 +177,13 @@ def ordered(soft, p_holm, p_models=0.4, tied=None):
     [
         (
             ordered({"a": (0.7041, 1), "b": (0.7012, 2)}, 0.002),
-            "Alpha orders them best (soft pairwise accuracy 0.704, next 0.701; p = 0.002); whether "
-            "it would on others, 14 models cannot tell (p = 0.400).",
+            "Alpha orders them best (soft pairwise accuracy 0.704, next 0.701; p = 0.002); on "
+            "other models it may not (p = 0.400).",
         ),
         (
             ordered({"a": (0.81, 1), "b": (0.7, 2)}, 0.002),
-            "Alpha orders them best (soft pairwise accuracy 0.81, next 0.70; p = 0.002); whether "
-            "it would on others, 14 models cannot tell (p = 0.400).",
+            "Alpha orders them best (soft pairwise accuracy 0.81, next 0.70; p = 0.002); on "
+            "other models it may not (p = 0.400).",
         ),
         (
             ordered({"a": (0.81, 1), "b": (0.7, 2)}, 0.0001, 0.01),
@@ -231,4 +231,4 @@ def test_the_lead_over_models_is_corrected_for_all_pairs():
     rows = pd.DataFrame(others).assign(p_holm=0.5, p_models=0.5)
     tables["leads"] = pd.concat([tables["leads"], rows], ignore_index=True)
     text = answer_of(analysis({"a": 0.95, "b": 0.91, "c": 0.2}, {"b": 0.4}, **tables)).text
-    assert text.endswith("whether it would on others, 14 models cannot tell (p = 0.060).")
+    assert text.endswith("on other models it may not (p = 0.060).")

@@ -424,7 +424,7 @@ def test_what_is_being_kept_is_neither_offered_nor_discarded(client, drop, conte
     assert "Not kept yet" not in shown
     for act, more in (("discard", {}), ("keep", {"name": "again"})):
         reply = client.post(f"{HOME}/{act}", json={"look": look, **more})
-        assert (reply.status_code, "being kept already" in reply.json()["error"]) == (422, True)
+        assert (reply.status_code, "being stored already" in reply.json()["error"]) == (422, True)
     assert uploads.uploads(context.data / "uploads") != []
 
 

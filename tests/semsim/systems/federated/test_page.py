@@ -102,7 +102,7 @@ def test_a_finished_comparison_is_drawn(tmp_path: Path) -> None:
     job = queue_comparison(TINY, tmp_path)
     strip, sets, *rest = lab_page.draw(page, job)
     assert (strip, rest[1:]) == ("", ["", "", ""])
-    assert "stands here when this is done" in rest[0]
+    assert "appears here when this is done" in rest[0]
     assert (sets.count("<td>under way</td>"), sets.count("<td>waiting</td>")) == (1, 2)
     out = jobs.read_order(job, FederatedJob).out
     jobs.run_as_job(job.folder, lambda report: carry_out(TINY, out, report))

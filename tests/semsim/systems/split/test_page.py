@@ -117,11 +117,11 @@ def test_the_newest_experiment_is_shown_and_its_sets_as_they_come(tmp_path):
     assert strip.count("<img") == 2 * 2
     assert sets.count("<td>done</td>") == 1
     assert verdict == rest[0]
-    assert "stands here when this is done" in verdict
+    assert "appears here when this is done" in verdict
     assert grid.count("<img") == 2 * 2
     (job.folder / "stopped.txt").touch()
     _, _, verdict, *_ = lab_page.draw(page, job)
-    assert "not come to its end" in verdict
+    assert "did not finish" in verdict
 
 
 def test_what_a_plan_makes_is_told(tmp_path):
