@@ -233,6 +233,7 @@ LEFT_OUT = {
     "crowd --items 10000": "seven minutes, of which the plan has 500 pictures",
     "annotation_peer --potato": "needs Potato, in an environment of its own",
     "semsim-studio reproduce everything": "an hour of one core",
+    "semsim-studio reproduce threats": "hours of one core",
 }
 
 

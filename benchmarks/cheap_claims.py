@@ -19,16 +19,21 @@ from annotation.study.exports import export_labels
 from annotation.study.labelling import list_studies
 from benchmarks import coverage
 from benchmarks.claims import Claim
+from benchmarks.finding import table
 from benchmarks.measuring import ROOT
+from semsim.attacks import ATTACKS
 from semsim.base.metric_spec import beside_votes
 from semsim.base.stats.correlation import spearman_rows
 from semsim.base.stats.intervals import error, left_out, share_ends, student
 from semsim.base.storage.places import PROGRAM
+from semsim.base.threat import LETTERS, ThreatModel
+from semsim.base.words import listed
 from semsim.datasets.digits import Digits
 from semsim.datasets.faces import Faces
 from semsim.defences.dp_sgd import epsilon
 from semsim.learning.evaluation import scope_of
 from semsim.metrics import METRICS, MetricSpec, find_metric
+from semsim.papers import threats
 from semsim.papers.everything import differences, tables, with_ranges
 from semsim.papers.judged import Found
 from semsim.reporting.writing import markdown
@@ -40,6 +45,7 @@ from semsim.weights import read_facts
 ON_THE_PAGE = ("people-cnn4", "controls", "agreement", "differences", "reasons")
 # Strategies that attack the clean original where it stands.
 UNMOVED = ("none", "pruning", "noise", "dp-sgd")
+EXACT = 0.5  # share of a cell's pictures above which most come back exactly
 _JUDGED = 20  # pictures of each kind, of which the rule of the verdicts counts
 # Not part of the project; docs/how-to/published.md says where it comes from.
 PUBLISHED = ROOT.parent / "shared" / "data" / "semsim_cifar100_labels.csv"
@@ -288,6 +294,39 @@ def cells_of_the_map() -> tuple[pd.DataFrame, tuple[MetricSpec, ...]]:
     return cells, beside_votes((find_metric(str(name)).spec for name in names), simulated=True)
 
 
+def threats_() -> dict[str, Claim]:
+    """Return the tables of who can see what, of docs/threats.csv, and the letters of attackers."""
+    cells = cells_of_threats()
+    made = Found(cells, pd.DataFrame(), (), {})
+    found = {
+        f"table.{one.name}": Claim([x for x in markdown(one).splitlines() if x.startswith("|")])
+        for one in threats.tables(made)
+    }
+    rows = [
+        [
+            *(letter, name, listed(ThreatModel().lacks(known) or ["nothing more"])),
+            ", ".join(f"`{one}`" for one in ATTACKS if ATTACKS.needs(one).threat.letter == letter),
+        ]
+        for letter, (name, known) in LETTERS.items()
+    ]
+    found["table.letters"] = table(["letter", "attacker", "has", "attacks here"], rows)
+    own = cells[cells["originals"].notna() & cells["n_attacked"].notna()]
+    for attack, exact in own[own["exact"] > EXACT].groupby("attack"):
+        found[f"exact.{attack}"] = Claim(int(exact["batch"].max()))
+    for key, changed in (("changed", True), ("honest", False)):
+        warns, models = threats.warnings(own, changed)
+        found[f"warned.{key}"] = Claim(warns, n=f"{models} models")
+    sizes = {key: Claim(int(own[key].max())) for key in ("originals", "seeds")}
+    return {**found, **sizes, "cells": Claim(len(own))}
+
+
+def cells_of_threats() -> pd.DataFrame:
+    """Return docs/threats.csv."""
+    cells = pd.read_csv(ROOT / "docs/threats.csv", keep_default_na=False, na_values=[""])
+    words = ["why", "noticed", "network", "state", "strategy", "attacker"]
+    return cells.assign(**cells[words].fillna(""))
+
+
 MAKERS: Mapping[str, tuple[str, Callable[[], dict[str, Claim]]]] = {
     "demo": ("make demo", demo),
     "demo-blind": ("make demo", demo_blind),
@@ -296,6 +335,7 @@ MAKERS: Mapping[str, tuple[str, Callable[[], dict[str, Claim]]]] = {
     "published": (f"{PROGRAM} compare data/imports/paper --headline RULE", published),
     "coverage": (coverage.COMMAND, coverage.table),
     "map": (f"{PROGRAM} reproduce everything", map_),
+    "threats": (f"{PROGRAM} reproduce threats --preset smoke", threats_),
     "clearer": ("python -m benchmarks.claims --make clearer", clearer),
     "epsilon": ("semsim.defences.dp_sgd.epsilon(noise, rate=1, steps=1, delta=1e-5)", epsilons),
 }

@@ -9,6 +9,7 @@ from semsim.papers.everything import reproduce_everything
 from semsim.papers.pbpfl import reproduce_pbpfl
 from semsim.papers.people import reproduce_people
 from semsim.papers.semsim import reproduce_semsim
+from semsim.papers.threats import reproduce_threats
 
 # The functions' parameters are the options of `semsim-studio reproduce <name>`.
 REPRODUCTIONS: dict[str, Callable[..., None]] = {
@@ -19,4 +20,5 @@ REPRODUCTIONS: dict[str, Callable[..., None]] = {
     "pbpfl": reproduce_pbpfl,
     "people": reproduce_people,
     "semsim": reproduce_semsim,
+    "threats": reproduce_threats,
 }

@@ -31,8 +31,9 @@ from semsim.papers.judged import (
     Sets,
     agreement_table,
     command_of,
+    jury_note,
 )
-from semsim.papers.simulated_votes import CONTROL, GREY, MEAN, ORIGINAL, SAYS_NOTHING, TITLES
+from semsim.papers.simulated_votes import CONTROL, SAYS_NOTHING
 from semsim.reporting import writing
 from semsim.reporting.notation import NONE, interval, number, reason
 from semsim.reporting.tables import Table
@@ -41,7 +42,6 @@ from semsim.sets.no_attack_baseline import Count, judged_set
 _DECLARED = DECLARED["deployed"]
 _LR = 0.05  # of a client's steps
 _USUAL = ("none", "gradient", "", "")  # strategy, what is shared, changes of network and attack
-ENOUGH = 0.9  # of the originals: fewer, and simulated people are too blunt to stand for anybody
 
 
 def scale_of(name: str) -> JudgedScale:
@@ -137,13 +137,8 @@ def asked(scale: JudgedScale) -> list[dict[str, Any]]:
 def rows(scale: JudgedScale, sets: Sets, judged: Judged) -> Iterator[dict[str, Any]]:
     """Yield a row a way to share, with the votes on grey and mean pictures in its place."""
     for row, own in zip(asked(scale), sets.values(), strict=True):
-        found = {**row, **_targets(own), **judged.facts(own)}
         ids = set(judged.of([one.model for one in own]).labels["image_id"])
-        for kind in (GREY, MEAN) if ids else ():
-            votes = judged.of([TITLES[kind]]).votes
-            shown = votes["recognised"][votes["image_id"].isin(ids)]
-            found[f"people_{kind}"] = float(shown.mean())
-        yield found
+        yield {**row, **_targets(own), **judged.facts(own), **judged.guesses(ids)}
 
 
 def _targets(sets: Sequence[ReconstructionSet]) -> dict[str, Any]:
@@ -179,27 +174,6 @@ def _within(scale: JudgedScale, sets: Sets, judged: Judged) -> pd.DataFrame:
             ranks = picture_agreement(own.evidence(), own.specs, RANKED.headline)
             parts.append(ranks.assign(row=row["row"], row_title=row["title"]))
     return pd.concat(parts, ignore_index=True)
-
-
-def jury_text(originals: int, recognised: int, votes: float) -> str:
-    """Say how many originals simulated people recognise by majority, and what follows.
-
-    Args:
-        votes: The share of their votes that recognise one.
-    """
-    told = (
-        f"The simulated people recognise {recognised} of {originals} originals "
-        f"by majority ({votes:.0%} of their votes)"
-    )
-    if recognised >= ENOUGH * originals:
-        return f"{told}, at least nine in ten."
-    return f"{told}, fewer than nine in ten: too blunt to stand for people in any row."
-
-
-def _jury(_: JudgedScale, sets: Sets, judged: Judged) -> str:
-    own = judged.of([TITLES[ORIGINAL]]).labels
-    votes = own["n_recognised"].sum() / own["n_votes"].sum()
-    return jury_text(len(own), int(own["recognisable"].sum()), float(votes))
 
 
 def text(found: Found, _: Path) -> list[str]:
@@ -320,7 +294,7 @@ reproduce_deployed = command_of(
         rows_of=rows,
         control=lambda title: {"row": CONTROL, "n_sets": 1, "title": title, "attacker": NONE},
         more=lambda *given: {"within": _within(*given)},
-        note=_jury,
+        note=jury_note,
         text=text,
     )
 )

@@ -256,7 +256,7 @@ def tables(found: Found) -> list[Table]:
         for network in networks
     ]
     apart = differences_table(differences(found.rows, found.specs))
-    return [*maps, _controls(found, shown), _rho(found), apart, _reasons(found.rows)]
+    return [*maps, controls_table(found, shown), _rho(found), apart, reasons_table(found.rows)]
 
 
 def _grid(cells: pd.DataFrame, network: str, name: str, title: str) -> Table:
@@ -291,7 +291,8 @@ def _text(row: Mapping[Any, Any] | pd.Series, name: str) -> str:
     return value if whole else f"{value} ({row['n_ok']:.0f} of {row['n_attacked']:.0f})"
 
 
-def _controls(found: Found, shown: Mapping[str, str]) -> Table:
+def controls_table(found: Found, shown: Mapping[str, str]) -> Table:
+    """Return a line a control, by the columns of `shown`."""
     own = found.rows[found.rows["status"] == CONTROL].assign(status=OK)
     lines = [[row["attack"], *(_text(row, name) for name in shown)] for row in rows_of(own)]
     told = titled("everything", "controls", marks=SAYS_NOTHING)
@@ -319,7 +320,8 @@ def with_ranges(found: Found) -> pd.DataFrame:
     return found.agreement.assign(**pd.DataFrame(ends, columns=["low", "high"]))
 
 
-def _reasons(cells: pd.DataFrame) -> Table:
+def reasons_table(cells: pd.DataFrame) -> Table:
+    """Return reasons of cells without a number, or with fewer pictures, a line a reason."""
     told, lines = cells[cells["why"] != ""], []
     for (status, why, network), part in told.groupby(["status", "why", "network"], sort=False):
         names = (", ".join(dict.fromkeys(part[one])) for one in ("attack", "strategy"))

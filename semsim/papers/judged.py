@@ -5,7 +5,7 @@ judged beside controls, and ranked in one way, by one command. A set of controls
 and ranked nowhere.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from semsim.reporting.tables import Cells, Table, table_of
 from semsim.weights import CHECKPOINTS
 
 SizeOption = Annotated[
-    str, typer.Option(help="smoke, small (built-in symbols) or paper (a GPU, CIFAR-100).")
+    str, typer.Option(help="smoke, small (built-in symbols) or, of most, paper (a GPU, CIFAR-100).")
 ]
 Sets = Mapping[str, Sequence[ReconstructionSet]]  # by the name of their campaign
 
@@ -50,6 +50,7 @@ METRICS = (
 )
 # Ranked by the share of votes: few images make coarse majorities. Nothing reads a p here.
 RANKED = AnalysisSettings(headline="mean-response", permutations=99)
+ENOUGH = 0.9  # of the originals: fewer, and simulated people are too blunt to stand for anybody
 
 
 class Judged(NamedTuple):
@@ -89,6 +90,18 @@ class Judged(NamedTuple):
         why = str(errors[0]).strip().splitlines()[-1] if errors else ""  # the first error's end
         found = {"n_attacked": sum(len(one.manifest) for one in sets), "n_ok": n, "why": why}
         return {**found, "simulated": True, **(own.means() if n else {})}
+
+    def guesses(self, ids: Collection[str]) -> dict[str, float]:
+        """Return the share of votes that recognise grey and mean pictures in place of originals.
+
+        Empty without `ids` of originals.
+        """
+        found = {}
+        for kind in (simulated_votes.GREY, simulated_votes.MEAN) if ids else ():
+            votes = self.of([simulated_votes.TITLES[kind]]).votes
+            shown = votes["recognised"][votes["image_id"].isin(ids)]
+            found[f"people_{kind}"] = float(shown.mean())
+        return found
 
     def evidence(self) -> Evidence:
         """All of it, to be ranked by `RANKED`."""
@@ -312,6 +325,28 @@ def judge_plans(
         specs=tuple(spec for spec in specs if (book.scores["metric"] == spec.name).any()),
         absent={name: why for name in METRICS if (why := book.reasons.get(name))},
     )
+
+
+def jury_text(originals: int, recognised: int, votes: float) -> str:
+    """Say how many originals simulated people recognise by majority, and what follows.
+
+    Args:
+        votes: The share of their votes that recognise one.
+    """
+    told = (
+        f"The simulated people recognise {recognised} of {originals} originals "
+        f"by majority ({votes:.0%} of their votes)"
+    )
+    if recognised >= ENOUGH * originals:
+        return f"{told}, at least nine in ten."
+    return f"{told}, fewer than nine in ten: too blunt to stand for people in any row."
+
+
+def jury_note(_: JudgedScale, __: Sets, judged: Judged) -> str:
+    """Return `jury_text` of the votes on originals."""
+    own = judged.of([simulated_votes.TITLES[simulated_votes.ORIGINAL]]).labels
+    votes = own["n_recognised"].sum() / own["n_votes"].sum()
+    return jury_text(len(own), int(own["recognisable"].sum()), float(votes))
 
 
 def agreement_table(

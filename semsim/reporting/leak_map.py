@@ -57,6 +57,65 @@ def leak_map(
     )
 
 
+def threat_map(cells: pd.DataFrame, title: str) -> Drawn:
+    """The map of attackers: rows of attackers on networks, columns of what they meet.
+
+    Args:
+        cells: Network, state, strategy, batch, attack, attacker, status, clearer and exact in [0,
+            1]; a control has no network, and a row without any number is left out.
+        title: The sentence above.
+    """
+    own = cells[(cells["network"] != "") & cells["clearer"].notna()]
+    own = own.sort_values(["strategy", "state", "batch"], key=_in_order, kind="stable")
+    frame = pd.DataFrame(
+        {
+            "row": own["attacker"] + ": " + own["attack"] + " on " + own["network"],
+            "column": own["strategy"]
+            + ", "
+            + own["state"]
+            + ", "
+            + own["batch"].map("{:.0f}".format),
+            "value": own["clearer"],
+            "text": [
+                f"{100 * share:.0f}{'=' if exact > 0.5 else ''}"
+                for share, exact in zip(own["clearer"], own["exact"], strict=True)
+            ],
+        }
+    )
+    return Drawn(
+        title=title,
+        caption=(
+            "Per cent of the attacked pictures that come back clearer than a guess; =: most of "
+            "them exactly. Rows: attackers by letter. Columns: strategy, state of the training, "
+            "batch. Faint: the attack does not apply."
+        ),
+        frame=frame,
+        paint=functools.partial(_paint_threats, title),
+        name="threats",
+    )
+
+
+def _in_order(column: pd.Series) -> pd.Series:
+    """Numbers as they are, words in the order of their first row."""
+    return column if column.dtype.kind in "if" else pd.Series(pd.factorize(column)[0], column.index)
+
+
+def _paint_threats(title: str, frame: pd.DataFrame, width: float) -> "Figure":
+    rows, columns = sorted({*frame["row"]}), list(dict.fromkeys(frame["column"]))
+    said = wrap(title, int(width / 1.6))
+    figure = canvas.blank(width, _ROW * (len(rows) + len(said)) + 36)
+    axes = figure.add_subplot()
+    _heat(axes, _matrix(frame, rows, columns), (0.0, 1.0))
+    canvas.rows_axis(axes, rows, width=34)
+    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor")
+    canvas.label(axes)
+    figure.suptitle(
+        "\n".join(said), fontsize=canvas.TEXT + 0.5, color=canvas.INK, x=0.01, ha="left"
+    )
+    _write(axes, frame, rows, columns)
+    return figure
+
+
 def _grid(cells: pd.DataFrame, specs: Sequence[MetricSpec]) -> pd.DataFrame:
     """A row a cell and panel: panel, row, column, value and text."""
     names = {PEOPLE: "people", **{spec.title: spec.name for spec in specs}}

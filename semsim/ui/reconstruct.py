@@ -107,7 +107,7 @@ def page(context: ScienceContext) -> LabPage[Campaign]:
         form=FORM,
         title="Reconstruct",
         intro=_INTRO,
-        papers=("semsim", "deployed", "everything"),
+        papers=("semsim", "deployed", "everything", "threats"),
         called="Campaign",
         nothing="No campaign has been started here yet. Choose a card and press Start.",
         data=context.data,

@@ -44,6 +44,7 @@ SOURCES = {
     ("annotation/votes/rates.py", "ndtri"): "d′ is a difference of quantiles",
     ("annotation/votes/rates.py", "percentile"): "a range of ranks, from six originals on",
     ("semsim/base/stats/resampling.py", "percentile"): "a range of resamples",
+    ("semsim/targets/imprint.py", "quantile"): "thresholds of a layer",
     ("semsim/reporting/figures.py", "percentile"): "a box of the data themselves",
     ("annotation/design/workload.py", "quantile"): "a range of simulated studies",
 }
@@ -66,6 +67,7 @@ MAKERS = {
         "semsim.systems.split.summary",
     ),
     "semsim.papers.ensembler_sentences",
+    "semsim.papers.threats",
     "semsim.sets.recognition",
     "semsim.sets.no_attack_baseline",
 }

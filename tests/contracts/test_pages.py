@@ -28,7 +28,7 @@ FIELDS = [one for one in SETTINGS.values() if one.at]
 
 # By page: the reproductions of the papers it is about.
 PAPERS = {
-    "reconstruct": ("semsim", "deployed", "everything"),
+    "reconstruct": ("semsim", "deployed", "everything", "threats"),
     "audit": ("copa",),
     "split": ("ensembler",),
     "federated": ("pbpfl",),

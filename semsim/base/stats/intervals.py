@@ -6,6 +6,8 @@ of them tell their own spread. `python -m benchmarks.coverage` measures how ofte
 interval holds the true value.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import gammaincinv, ndtri, stdtrit
 
@@ -82,6 +84,26 @@ def share_ends(share: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -
     effect = np.divide(spread**2 * (units - 1), binomial, out=alone, where=binomial > _ZERO)
     effect = np.where(np.isnan(effect), 1.0, effect)
     return wilson(share, units * (units + _PRIOR) / (units * effect + _PRIOR), units)
+
+
+def crossed_ends(hits: np.ndarray, units: Sequence[np.ndarray]) -> tuple[float, float]:
+    """The ends of `share_ends` of a mean of (N,) hits, 0 to 1, whose units are crossed.
+
+    A hit belongs to one unit of each kind, as to a client and a seed; the squared errors over the
+    kinds add up, and each combination counts as a unit. A kind with one unit adds no error.
+
+    Args:
+        units: By kind, (N,) names.
+    """
+    spread = 0.0
+    for names in units:
+        found, codes = np.unique(names, return_inverse=True)
+        if len(found) > 1:
+            weights = left_out(len(found))[:, codes]
+            spread += float(error(weights @ hits / weights.sum(axis=1), len(found))) ** 2
+    trials = len(set(zip(*units, strict=True)))
+    low, high = share_ends(np.array(hits.mean()), np.array(spread**0.5), trials)
+    return float(low), float(high)
 
 
 def pairs_ends(share: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -> Ends:

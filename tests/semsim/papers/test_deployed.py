@@ -18,7 +18,8 @@ from semsim.base.registry import build, read_plugin
 from semsim.campaign.plan import check
 from semsim.cli.reproduce import app
 from semsim.papers import deployed
-from semsim.papers.deployed import ENOUGH, jury_text, plans_of, scale_of, set_name
+from semsim.papers.deployed import plans_of, scale_of, set_name
+from semsim.papers.judged import ENOUGH, jury_text
 from semsim.targets import TARGETS
 
 SCALES = ("smoke", "small", "paper")

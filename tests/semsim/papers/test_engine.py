@@ -17,7 +17,7 @@ from semsim.cli.reproduce import app
 from semsim.datasets.symbols import GLYPHS
 from semsim.metrics import find_metric
 from semsim.papers import REPRODUCTIONS
-from semsim.papers.engine import Work, plan_text
+from semsim.papers.engine import BELOW, Work, plan_text
 from semsim.papers.judged import Judged
 from semsim.papers.pbpfl import loaded
 from semsim.papers.simulated_votes import CONTROL
@@ -31,6 +31,7 @@ ASKED = {
     "everything": ("--preset", "smoke"),
     "ensembler": ("--preset", "smoke"),
     "pbpfl": ("--preset", "smoke"),
+    "threats": ("--preset", "smoke"),
 }
 
 
@@ -85,12 +86,15 @@ def blank_symbols(monkeypatch):
 @pytest.mark.usefixtures("blank_symbols")
 @pytest.mark.parametrize("name", [one for one in ASKED if one != "copa"])
 def test_a_plan_of_what_is_not_here_is_counted_beside_the_preset_below(name):
-    asked = CliRunner().invoke(app, [name, "--plan", "--preset", "paper"])
+    largest = "small" if name == "threats" else "paper"
+    asked = CliRunner().invoke(app, [name, "--plan", "--preset", largest])
     assert asked.exit_code == 0, asked.output
     said = " ".join(asked.output.split())
     times = r"([\d.,]+) times the steps of its"
     found = re.search(
-        rf"Against small, paper takes {times} trainings and {times} attacks; counted, not", said
+        rf"Against {BELOW[largest]}, {largest} takes {times} trainings and {times} attacks; "
+        "counted, not",
+        said,
     )
     assert found
     assert all(float(one.replace(",", "")) > 1 for one in found.groups())

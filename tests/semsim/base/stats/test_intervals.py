@@ -7,6 +7,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from semsim.base.stats.intervals import (
     FEWEST,
+    crossed_ends,
     error,
     fisher,
     half_words,
@@ -152,3 +153,24 @@ def test_without_half_an_interval_words_say_why(sides, why):
     half, said = of_means(*sides, noun="system")
     assert np.isnan(half)
     assert half_words(half, said).startswith(f", {why}")
+
+
+def test_the_ends_of_crossed_units_take_in_both_kinds():
+    rng = np.random.default_rng(0)
+    originals, seeds = (grid.ravel() for grid in np.meshgrid(range(12), range(6), indexing="ij"))
+    alone = (rng.random(72) < 0.5).astype(float)
+    by_seed = (seeds % 2 == 0).astype(float)
+    widths = [
+        high - low for low, high in (crossed_ends(h, [originals, seeds]) for h in (alone, by_seed))
+    ]
+    assert widths[1] > 2 * widths[0]
+    one_seed = crossed_ends(alone[:12], [np.arange(12), np.zeros(12)])
+    assert one_seed == pytest.approx(tuple(map(float, share_ends_of(alone[:12]))))
+    assert np.isnan(crossed_ends(alone[:5], [np.arange(5), np.zeros(5)])).all()
+
+
+def share_ends_of(hits):
+    """The ends of one hit a unit."""
+    weights = left_out(len(hits))
+    spread = error(weights @ hits / weights.sum(axis=1), len(hits))
+    return share_ends(np.array(hits.mean()), spread, len(hits))
