@@ -16,7 +16,7 @@ from helpers import ROOT
 CEILINGS = {
     "": {"speech": 0.5, "headless": 0.5, "stand": 0.2, "long": 3, "distributive": 0, "percent": 0},
 }
-MOST_WORDS = 15_000  # of README, CONTRIBUTING and docs/, without code and generated tables
+MOST_WORDS = 15_550  # of README, CONTRIBUTING and docs/, without code and generated tables
 MOST_NUMBERS = 1  # in a hundred words of the guides
 DOCUMENTS = ["README.md", "CONTRIBUTING.md"]
 GUIDES = ("docs/how-to", "docs/tutorials")
