@@ -37,7 +37,10 @@ NUMBERS = re.compile(
     r"((?:(?<![^\s(\[])[−+-])?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?)(?!\w|[.,]\d)"
 )
 SHOWN = re.compile(r"<!--=(\S+) (\S+) ([^\s<>]+)-->(.*?)<!--/-->", re.DOTALL)
-PAGES = ("README.md", "CONTRIBUTING.md", "data/demo/README.md", "benchmarks/README.md")
+PAGES = (
+    *("README.md", "CONTRIBUTING.md", "data/demo/README.md", "benchmarks/README.md"),
+    "checkpoints/README.md",
+)
 
 
 @dataclass(frozen=True)
