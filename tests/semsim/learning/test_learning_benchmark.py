@@ -18,7 +18,9 @@ def test_a_training_is_judged_beside_both_controls(tmp_path):
         "Calibrated baseline (semsim)",
         "5 shuffles of the votes: mean [lowest, highest]",
     ]
-    assert rows[2:9] == ["SemSim (semsim)", *controls, "MSE", "PSNR", "SSIM"]
+    assert rows[2:6] == ["SemSim (semsim)", *controls]
+    assert "alone (best of 4 blocks, picked on these images" in rows[6]
+    assert rows[7:10] == ["MSE", "PSNR", "SSIM"]
     said = text.splitlines()[-2:]
     assert "its own start" in text
     assert "the same training on shuffled votes" in said[1]

@@ -144,13 +144,15 @@ def test_everything_there_is_has_words_and_a_line(address, name):
     choices = listed(address, name).choices
     assert {one.item.partition(":")[0] for one in choices} == set(REGISTRIES[address, name])
     assert len({one.item for one in choices}) == len(choices)
-    assert all(one.title and one.line.endswith(".") and len(one.line) < 60 for one in choices)
+    lines = [one.line.partition(" Attacker ")[0] for one in choices]
+    assert all(line.endswith(".") and len(line) < 60 for line in lines)
+    assert all(one.title for one in choices)
     assert any(one.usual for one in choices)
 
 
 @pytest.mark.parametrize(("address", "name"), PLUGINS)
 def test_every_item_of_a_list_has_settings_that_say_what_they_are(address, name):
-    """Each is read; none but a folder asks for text, and none is explained by a name of ours."""
+    """Each is read; two fields ask for text, and none is explained by a name of ours."""
     one = listed(address, name)
     for choice in one.choices:
         if choice.item in TABLES:
@@ -158,7 +160,8 @@ def test_every_item_of_a_list_has_settings_that_say_what_they_are(address, name)
         plugin = read_plugin(resolve_name(one.plugins), choice.item)
         settings = plugin_settings(one.plugins, choice.item, "fast")
         assert set(plugin.settings) <= {field.name for field in settings}
-        assert {field.label for field in settings if field.kind == "text"} <= {"Folder"}
+        texts = {field.label for field in settings if field.kind == "text"}
+        assert texts <= {"Folder", "Parameters"}
         for field in settings:
             name_of_ours = r"[Aa]s in (\w+\.)?[A-Z][a-z]+[A-Z]|lent_curvature"
             assert not re.search(name_of_ours, field.text), field

@@ -136,7 +136,7 @@ def test_each_attack_stands_with_its_attacker_and_a_limit_is_chosen(context):
         re.DOTALL,
     )
     attackers = dict(chosen)
-    assert attackers["invgrad"] == "B, labels known"
+    assert attackers["invgrad"] == "B+labels"
     assert (attackers["dlg"], attackers["spear"], attackers["imprint"]) == ("A", "B", "G")
     assert set(attackers) == set(ATTACKS)
     (chosen,) = re.findall(r'<select name="threat">(.*?)</select>', html, re.DOTALL)
