@@ -419,7 +419,7 @@ def standstill(results: Results) -> str:
     if not len(watch.votes):
         return section(title, "", f"Not known yet: the first look, {each}, has not come.")
     told = [_stood(watch, each), _rule_of(results.study.spec.quiet_looks, watch)]
-    last = pd.Series(map(told_name, names)).groupby(watch.bands[-1]).agg(", ".join)
+    last = pd.Series(map(told_name, names)).groupby(watch.bands[-1]).agg("; ".join)
     rows = [(str(band), models) for band, models in last.items() if band]
     shown = grid(title, ("Band", f"Models at vote {watch.votes[-1]:,}"), rows)
     lines = fill("results_remarks.html", lines=[" ".join(told)])

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
+from semsim.base.plain_names import plain_name
 from semsim.base.stats.verdict import rules_of, title_of
 from semsim.comparison.seen_originals import ALL
 from semsim.lab.markup import pieces, rooted
@@ -95,7 +96,7 @@ def no_scores(comparison: Comparison, job: Job | None) -> str:
     titles = [spec.title for spec in comparison.specs if spec.name in names]
     n_models = len(comparison.analysis.models)
     people = comparison.analysis.models.sort_values("human", ascending=False)
-    rows = list(zip(people["label"], people["human"].map(number), strict=True))
+    rows = list(zip(people["label"].map(plain_name), people["human"].map(number), strict=True))
     said = comparison.analysis.score_title
     return HTML.no_scores(titles, n_models, scoring(job), unavailable(comparison), said, rows)
 

@@ -464,3 +464,10 @@ def test_the_sentence_is_true_of_the_last_look(bands, words):
     watch = Standstill(votes=10 * np.arange(1, len(bands) + 1), bands=np.array(bands))
     found = replace(full(), standstill=(("m0", "m1"), watch))
     assert words in str(Page(results_page.standstill(found)))
+
+
+def test_names_of_models_in_one_band_are_told_apart():
+    names = tuple(f"cnn4:activation=silu/none/{attack}" for attack in ("prior", "invgrad"))
+    watch = Standstill(votes=np.array([10]), bands=np.array([[1, 1]]))
+    shown = str(Page(results_page.standstill(replace(full(), standstill=(names, watch)))))
+    assert "small smooth net, no defence, our attack; small smooth net, no defence" in shown
