@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import typer.cli
@@ -35,10 +34,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def glossary() -> str:
     """The words of the studio's page Help, and what they mean."""
-    sources = ("semsim/reporting/glossary.toml", "semsim/base/jury.toml")
-    texts = [(ROOT / name).read_text(encoding="utf-8") for name in sources]
-    words = {name: said for text in texts for name, said in tomllib.loads(text).items()}
-    return "\n".join(["# Glossary", "", *(f"**{name}**\n:   {words[name]}\n" for name in words)])
+    from semsim.reporting.glossary import glossary as words
+
+    terms = (f"**{name}**\n:   {said}\n" for name, said in words().items())
+    return "\n".join(["# Glossary", "", *terms])
 
 
 def settings() -> str:

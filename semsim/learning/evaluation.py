@@ -28,7 +28,6 @@ from semsim.learning.baselines import (
     distribution,
     shuffled_row,
 )
-from semsim.learning.calibration import block_scores
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.metrics.provenance import MOVED, read_training
 from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, score_sets
@@ -98,6 +97,8 @@ def evaluate(
     theirs = score_sets(sets, judging.metrics, judging.resources, judging.scores)
     others = [find_metric(name).spec for name in (*controls, *judging.metrics)]
     training = read_training(checkpoint)
+    from semsim.learning.calibration import block_scores  # brings torch, which no page needs
+
     blocks, alone = block_scores(labels, training.settings["input_size"])
     known = [book.scores for book in (mine, theirs) if not book.scores.empty]
     scores = pd.concat([*known, blocks])

@@ -113,7 +113,7 @@ def study(address, store, signed_in):
         expect(screen.locator(".sl-pictures img, .sl-pictures canvas").first).to_be_visible()
         following.click()
         page.get_by_label("Votes per item (K)").fill("1")
-        page.get_by_text("More: Are they looking?").click()
+        page.get_by_text("More: Attention checks").click()
         page.locator("#set-repeat_rate").fill("0")
         following.click()
         page.get_by_label("Name", exact=True).fill("Fifty")

@@ -257,7 +257,7 @@ def test_a_setting_is_changed_in_a_field_of_its_kind(page, server, store, new_st
 def test_a_problem_stands_by_its_step_and_gold_items_are_pasted(page, server, store) -> None:
     choose(page, "convnet8")
     page.get_by_role("button", name="3 People").click()
-    page.get_by_text("More: Are they looking?").click()
+    page.get_by_text("More: Attention checks").click()
     page.get_by_label("Gold items", exact=True).fill("0.1")
     (image, *_) = read_set(server.data / "sets" / "convnet8").images
     answers = page.get_by_label("Answers of gold items")

@@ -8,6 +8,7 @@ environment variable `SEMSIM_HOME` names.
 import os
 import shutil
 import tomllib
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,12 @@ def files_of(package: str) -> Path:
     return Path(str(resources.files(package)))
 
 
+@cache
 def toml_of(package: str, name: str) -> dict[str, Any]:
-    """Return the content of the TOML file `name`, which comes with the modules of a package."""
+    """Return the content of the TOML file `name`, which comes with the modules of a package.
+
+    A file is read once in a process.
+    """
     return tomllib.loads((files_of(package) / name).read_text("utf-8"))
 
 

@@ -124,7 +124,7 @@ def test_a_study_that_is_not_there_is_not_kept(client, two):
 def test_the_side_bar_says_what_runs_as_text(client):
     text = client.get("/studio/frame").text
     assert "Training &lt;first&gt;" in text
-    assert "41 %, about 2 min left" in text
+    assert "41%, about 2 min left" in text
     assert "No study yet" in text
 
 

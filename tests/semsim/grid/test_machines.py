@@ -22,7 +22,7 @@ from helpers import skip_or_fail, until
 from made_campaign import dies_later, one_thread_cluster, toy_campaign
 from PIL import Image
 
-from semsim.attacks import ATTACKS
+from semsim.attacks import ATTACKS, MATCHES
 from semsim.attacks.invgrad import InvGrad
 from semsim.base.errors import JobError
 from semsim.campaign.campaign_job import plan_of
@@ -180,6 +180,7 @@ class Hungry:
 )
 def test_what_a_machine_could_not_do_is_not_kept(alone, tmp_path, monkeypatch, error):
     monkeypatch.setitem(ATTACKS._entries, "hungry", Hungry)
+    monkeypatch.setitem(ATTACKS._needs, "hungry", MATCHES)
     plan = plan_of(replace(SMALL, attacks=("hungry",)))
     monkeypatch.setattr(Hungry, "failing", [error, plan.cells[0].draw])
     done = run_plan(plan, tmp_path, alone, CPU)
