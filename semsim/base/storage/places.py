@@ -32,6 +32,7 @@ def toml_of(package: str, name: str) -> dict[str, Any]:
     return tomllib.loads((files_of(package) / name).read_text("utf-8"))
 
 
+@cache
 def checkout() -> Path | None:
     """The folder of the checkout that runs; None where the product is installed."""
     folder = files_of(__name__.partition(".")[0]).parent
