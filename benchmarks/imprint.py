@@ -20,23 +20,20 @@ from torch import Tensor
 from benchmarks.attacks import psnr, rng
 from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import begin, judge
-from benchmarks.spear import EXACT, fresh, learned
+from benchmarks.spear import EXACT, fresh, learned, pictures_in
 from semsim.attacks.descent import attack_updates
 from semsim.attacks.linear.imprint import Imprint as Attack
 from semsim.attacks.linear.imprint import expected
 from semsim.attacks.observe import BatchGradient, assigned, observe_round
 from semsim.base.errors import SettingsError
-from semsim.datasets.folder import Folder
-from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
 from semsim.targets.imprint import Imprint, Imprinted
 from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel
-from semsim.targets.noticed import signs
+from semsim.targets.noticed import HELD, signs
 from semsim.types import LabelledImages, Reconstruction
 
 OFF = 0.02  # target: deviation of the mean count from the expected one
-HELD = 8  # pictures by which a client computes signs
 Made = Callable[[int], TargetModel]
 
 
@@ -93,7 +90,7 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     begin()
-    data = (Folder(root=asked.images) if asked.images else Symbols())("train")
+    data = pictures_in(asked.images)
     server, clients = data.pick(range(0, len(data), 2)), data.pick(range(1, len(data), 2))
     trap, plain = Imprinted(bins=asked.bins), CNN4()
 

@@ -134,6 +134,11 @@ def series(
         finds.figure(f"{key}.{batch}.seconds", round(median(times), 1), "CPU s", f"{runs} batches")
 
 
+def pictures_in(folder: str) -> LabelledImages:
+    """Return training pictures of a folder, or built-in symbols for ""."""
+    return (Folder(root=folder) if folder else Symbols())("train")
+
+
 def main() -> None:
     """Print and keep both tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -146,7 +151,7 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     begin()
-    data = (Folder(root=asked.images) if asked.images else Symbols())("train")
+    data = pictures_in(asked.images)
     with Finds(asked.results) as finds:
         if asked.runs:
             made = asked.batches, asked.runs, lambda seed: fresh(data, seed)

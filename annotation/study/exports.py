@@ -107,8 +107,8 @@ def facts_of_lists(store: Store, study_id: str) -> ListFacts | None:
     """
     (study,) = _at_once(store, study_id)
     if study.id not in _FACTS:
-        _FACTS[study_id] = list_facts(_at_once(store, study_id, reports.candidate_lists)[1])
-    return _FACTS[study_id]
+        _FACTS[study.id] = list_facts(_at_once(store, study_id, reports.candidate_lists)[1])
+    return _FACTS[study.id]
 
 
 def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd.DataFrame:

@@ -98,7 +98,7 @@ class Campaign:
         16, "Together", "Images attacked at once, where possible; memory grows with it."
     )
     threat: str = setting(
-        "", "Threat model", "What needs more than this attacker has is refused: B, B+labels, … ."
+        "", "Threat model", "Refuse what needs more than this attacker has: B, B+labels, … ."
     )
 
 

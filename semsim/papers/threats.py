@@ -51,14 +51,13 @@ from semsim.reporting.notation import NONE
 from semsim.reporting.tables import Cells, Table, table_of
 from semsim.targets import NETWORKS
 from semsim.targets.model import load_target
-from semsim.targets.noticed import signs
+from semsim.targets.noticed import HELD, signs
 from semsim.types import LabelledImages
 
 EXACT = 100.0  # dB: with 8 bits a pixel, every one is the original's
 UNTRAINED, TRAINED = "untrained", "trained"
 SHARES = ("exact", "clearer", "people")  # of the attacked pictures; one that failed shows nothing
 ORIGINALS, SEEDS = 24, 3  # fewer are too few for a conclusion
-_HELD = 8  # pictures of the client by which signs are computed
 _DPI = 150  # of a picture that a page shows whole
 
 
@@ -142,27 +141,33 @@ def rows(scale: JudgedScale, sets: Sets, judged: Judged) -> Iterator[dict[str, A
                 **{"attacker": threat_of(attack, shared).words, "simulated": True},
                 **{"originals": len(images), "seeds": len(campaign.seeds)},
             }
-            key = (about["strategy"], state, attack.name)
-            own = [(planned, found) for planned, found in made if _key(planned) == key]
             if why := tried.strategies.get(strategy) or tried.attacks.get(text):
                 yield {**about, "status": UNFIT, "why": why}
                 continue
-            tries = pd.concat([_tries(*one, judged) for one in own], ignore_index=True)
+            key = (about["strategy"], state, attack.name)
+            own = [(planned, found) for planned, found in made if _key(planned) == key]
             for planned, found in own:
                 target = planned.target.key
                 if target not in noticed:
                     noticed[target] = _noticed(found, target, images)
             warned = dict.fromkeys(sign for one, _ in own for sign in noticed[one.target.key])
-            facts = judged.facts([found for _, found in own])
-            yield {
-                **about,
-                **facts,
-                "status": OK if facts["n_ok"] else FAILED,
-                **_target([found for _, found in own]),
-                **{name: value for one in SHARES for name, value in _share(tries, one).items()},
-                **judged.guesses(set(tries["image_id"])),
-                "noticed": "; ".join(warned),
-            }
+            yield {**about, **_came_back(own, judged), "noticed": "; ".join(warned)}
+
+
+def _came_back(
+    own: Sequence[tuple[PlannedSet, ReconstructionSet]], judged: Judged
+) -> dict[str, Any]:
+    """Return the status of a cell, its targets, `SHARES`, and votes on pictures of no attack."""
+    sets = [found for _, found in own]
+    tries = pd.concat([_tries(*one, judged) for one in own], ignore_index=True)
+    facts = judged.facts(sets)
+    return {
+        **facts,
+        "status": OK if facts["n_ok"] else FAILED,
+        **_target(sets),
+        **{name: value for one in SHARES for name, value in _share(tries, one).items()},
+        **judged.guesses(set(tries["image_id"])),
+    }
 
 
 def _tries(planned: PlannedSet, found: ReconstructionSet, judged: Judged) -> pd.DataFrame:
@@ -207,7 +212,7 @@ def _noticed(found: ReconstructionSet, target: str, images: LabelledImages) -> l
     """Return what warns a client of the model that it receives, with pictures of its own."""
     store = PieceStore(found.folder.parents[2])
     model = load_target(store.weights.path(target)).eval()
-    held = images.pick(range(min(_HELD, len(images))))
+    held = images.pick(range(min(HELD, len(images))))
     return [one.what for one in signs(model, held.images, held.labels) if one.warns]
 
 
@@ -280,12 +285,14 @@ def tables(found: Found) -> list[Table]:
         "mean picture": lambda row: percent(row["people_mean"]),
         "client warned": lambda row: "yes" if row["noticed"] else "no",
     }
-    signs_of = {**{name: key[name] for name in ("network", "state", "strategy")}}
-    signs_of["what warns"] = lambda row: row["noticed"] or "nothing"
-    once = made.drop_duplicates([*signs_of][:3])
+    model = ["network", "state", "strategy"]
+    signs_of: Cells = {
+        **{name: key[name] for name in model},
+        "what warns": lambda row: row["noticed"] or "nothing",
+    }
     return [
         table_of(made, cells, **titled("threats", "cells", marks=marks)),
-        table_of(once, signs_of, **titled("threats", "signs", held=_HELD)),
+        table_of(made.drop_duplicates(model), signs_of, **titled("threats", "signs", held=HELD)),
         controls_table(found, {"people": "Recognised by simulated people"}),
         reasons_table(found.rows),
     ]

@@ -15,6 +15,7 @@ AT_RANDOM = 3.0
 EVEN = 2.0  # such a factor below which biases are spaced too evenly
 OUTSTANDING = 10.0  # D-SNR from which one picture's gradient stands out of the sum of the others
 _SAME = 1e-5  # of a row's length: what rounding may add
+HELD = 8  # pictures of a client that suffice for signs
 _LOOKS = 3  # random directions by which rows are compared
 _LEAST = 4  # weights of a row; shorter ones are often alike
 
@@ -43,12 +44,13 @@ def signs(model: nn.Module, images: Tensor, labels: Tensor) -> list[Sign]:
         images: (N, C, H, W), pictures of the client, as the model takes them.
         labels: (N,).
     """
-    equal, of, layer = max(
-        ((_in_groups(rows).sum().item(), len(rows), name) for name, rows, _ in _layers(model)),
-        key=lambda one: one[0] / one[1],
-        default=(0, 0, ""),
+    layers = [(name, _in_groups(rows), biases) for name, rows, biases in _layers(model)]
+    nothing = ("", torch.zeros(0, dtype=torch.bool), torch.zeros(0))
+    layer, alike, biases = max(
+        layers, key=lambda one: one[1].sum().item() / len(one[1]), default=nothing
     )
-    factor = _evenness(model, layer) if equal else math.nan
+    equal, of = int(alike.sum()), len(alike)
+    factor = _evenness(biases[alike])
     ratio, place = d_snr(model, images, labels)
     return [
         Sign(
@@ -138,9 +140,8 @@ def _in_groups(rows: Tensor) -> Tensor:
     return found
 
 
-def _evenness(model: nn.Module, layer: str) -> float:
+def _evenness(biases: Tensor) -> float:
     """Median factor between neighbouring steps of the biases of equal rows; NaN for too few."""
-    rows, biases = next((rows, biases) for name, rows, biases in _layers(model) if name == layer)
-    steps = biases[_in_groups(rows)].unique().diff()  # sorted; what is there twice counts once
+    steps = biases.unique().diff()  # sorted; what is there twice counts once
     ratios = steps.log().diff().abs()
     return float(ratios.median().exp()) if len(ratios) else math.nan

@@ -19,7 +19,7 @@ from semsim.base.errors import SettingsError
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
 from semsim.targets.model import TargetModel
-from semsim.targets.noticed import Sign, signs
+from semsim.targets.noticed import HELD, Sign, signs
 from semsim.types import Reconstruction
 
 _BATCHES = (1, 2, 4, 8, 12, 16)  # that SPEAR is tried on
@@ -29,7 +29,6 @@ _ADVICE = "Share nothing of this model; ask for its architecture and compare the
 _ORDINARY = (
     "No sign of a changed model. That is no proof: signs are known of published attacks alone."
 )
-_HELD = 8  # pictures of the client by which signs are computed
 
 
 def client_view(model: nn.Module, shape: Shape) -> tuple[list[str], list[Sign]]:
@@ -46,7 +45,7 @@ def client_view(model: nn.Module, shape: Shape) -> tuple[list[str], list[Sign]]:
     if logits.ndim != 2:
         raise SettingsError(f"it gives {tuple(logits.shape)} of one picture, not (1, classes).")
     labels = torch.arange(len(pictures)) % logits.shape[1]
-    found = signs(seen, pictures[:_HELD], labels[:_HELD])
+    found = signs(seen, pictures[:HELD], labels[:HELD])
     return [*_exact_batches(seen, pictures, labels)], found
 
 

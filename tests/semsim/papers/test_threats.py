@@ -1,4 +1,4 @@
-"""Who can see what: cells that apply, the smallest scale whole, the sentence of made-up cells."""
+"""The map of attackers: cells that apply, the smallest scale, the sentence of made-up cells."""
 
 import json
 import re

@@ -4,23 +4,14 @@ import json
 import re
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from audit_command import run
 
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
-from semsim.systems.audit.command import audit
 from semsim.targets.imprint import Imprinted
 from semsim.targets.model import save_target
 from semsim.targets.train import train_target
 from semsim.targets.train_settings import TrainSettings
-
-APP = typer.Typer()
-APP.command()(audit)
-
-
-def run(*words):
-    return CliRunner().invoke(APP, [str(word) for word in words], env={"COLUMNS": "200"})
 
 
 def test_a_changed_model_warns_though_it_has_no_c_of_m():

@@ -3,16 +3,13 @@ import re
 import sys
 
 import pytest
-import typer
+from audit_command import run
 from PIL import Image
-from typer.testing import CliRunner
 
 from semsim.base.errors import SettingsError
 from semsim.systems.audit import numeric_rank as security_check
-from semsim.systems.audit.command import audit, shape_of
+from semsim.systems.audit.command import shape_of
 
-APP = typer.Typer()
-APP.command()(audit)
 NET = """
 from torch import nn
 
@@ -89,10 +86,6 @@ def behind(tmp_path):
     path = tmp_path / "behind.py"
     path.write_text(BEHIND)
     return path
-
-
-def run(*words):
-    return CliRunner().invoke(APP, [str(word) for word in words], env={"COLUMNS": "200"})
 
 
 def test_a_built_in_network_is_audited_and_checked():
