@@ -523,9 +523,10 @@ def test_the_last_answers_are_taken_back_also_when_the_page_was_closed(
 def test_a_long_study_offers_a_break_at_round_numbers(page, server, new_study) -> None:
     join(page, server, new_study(of=LARGE, repeat_rate=0.0))
     said = page.locator(".sl-was")
-    type_fast(page, ["1"] * 39)
-    expect(said).to_be_empty()
-    page.keyboard.press("1")
+    for position in range(1, 41):  # a key that comes before its picture is no answer
+        expect(page.get_by_alt_text(f"Stimulus {position} of 120", exact=True)).to_be_visible()
+        expect(said).to_be_empty()
+        page.keyboard.press("1")
     expect(said).to_contain_text("40 of 120: take a break if you like.")
     page.keyboard.press("1")
     expect(said).to_be_empty()
