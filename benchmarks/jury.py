@@ -17,25 +17,27 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
+from annotation.votes.agreement import cohen
 from benchmarks.claims import Claim
 from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import ROOT, begin, judge
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Plugin, read_plugin
-from semsim.base.stats.correlation import pearson_rows, spearman_rows
-from semsim.base.stats.resampling import interval
+from semsim.base.stats.correlation import pearson_rows, weighted_spearman
+from semsim.base.stats.intervals import error, fisher, left_out, why_none, wilson
 from semsim.base.storage.atomic import write_text
 from semsim.campaign.campaign_job import load
 from semsim.datasets import DATASETS
 from semsim.papers.simulated_votes import data_set_jury
 from semsim.people.cifar import CIFAR10, named_pictures
-from semsim.reporting.notation import with_interval
+from semsim.reporting.notation import with_interval, with_interval_or_why
 from semsim.targets.chance import target_facts
 from semsim.targets.simulated_annotators import (
     JURORS,
@@ -57,8 +59,20 @@ SENTENCES = ROOT / "semsim" / "base" / "jury.toml"
 STATISTICS = ("rho_hard", "kappa", "right", "confusions")
 TARGET = {"rho_hard": 0.35, "kappa": 0.8}  # fixed before anything was measured
 HARD = 0.9  # of a picture, a smaller share of people says its commonest word
-_COPIES, _DRAWS, _SEED = 4, 1000, 49
-Numbers = dict[str, tuple[float, float, float]]  # of a statistic: value and ends of its interval
+_COPIES, _SEED = 4, 49
+
+
+class Found(NamedTuple):
+    """A statistic of `n` pictures and the ends of its interval; NaN and `why` where it has none."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    why: str | None = None
+
+
+Numbers = dict[str, Found]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,17 +172,31 @@ def raters(
 def held_against(rater: np.ndarray, people: People, of: np.ndarray) -> Numbers:
     """`STATISTICS` of a rater, (N, 10), on the pictures `of`, (N,) bool, each with its interval.
 
-    The intervals hold 95 % of resamples of pictures.
+    `right` has Wilson's interval. Correlations and κ have the jackknife over pictures, on Fisher's
+    scale.
     """
-    pictures = np.flatnonzero(of)
-    rng = np.random.default_rng(_SEED)
-    draws = [rng.choice(pictures, len(pictures)) for _ in range(_DRAWS)]
-    every = np.array([_statistics(rater, people, one) for one in [pictures, *draws]])
-    ends = [interval(column[1:]) for column in every.T]
+    said, shares, true, hard = rater[of], people.shares[of], people.true[of], people.hard[of]
+    rows, n = np.arange(len(true)), len(true)
+    named, by_people = (side[rows, true][hard] for side in (said, shares))
+    mine, theirs = said.argmax(axis=1), shares.argmax(axis=1)
+    weights = left_out(n)
+    confused = (_confusions(side, true, weights) for side in (said, shares))
+    right = np.array((mine == true).mean())
+    low, high = wilson(right, np.array(n), n)
     return {
-        name: (float(value), *end)
-        for name, value, end in zip(STATISTICS, every[0], ends, strict=True)
+        "rho_hard": _found(weighted_spearman(named, by_people, left_out(len(named))), len(named)),
+        "kappa": _found(cohen(mine, theirs, rows, weights.T, ordered=False), n),
+        "right": Found(float(right), float(low), float(high), n),
+        "confusions": _found(pearson_rows(*confused), n),
     }
+
+
+def _found(draws: np.ndarray, n: int) -> Found:
+    """A correlation under all weights of `left_out`, (1 + G,)."""
+    spread = error(draws, n)
+    low, high = fisher(draws[0], spread, n)
+    why = why_none(n, float(spread), "picture") if np.isnan(low) else None
+    return Found(float(draws[0]), float(low), float(high), n, why)
 
 
 def halves(people: People) -> tuple[np.ndarray, np.ndarray]:
@@ -198,8 +226,8 @@ def compare(
     first, second = halves(people)
 
     def lesser(name: str) -> float:
-        values = dict(zip(STATISTICS, _statistics(said[name], people, chosen), strict=True))
-        return float(np.nan_to_num(min(values[key] / goal for key, goal in TARGET.items())))
+        numbers = held_against(said[name], people, chosen)
+        return float(np.nan_to_num(min(numbers[key].value / goal for key, goal in TARGET.items())))
 
     best = max((name for name in said if name.partition(":")[0] in juries), key=lesser)
     found = {name: held_against(one, people, ~chosen) for name, one in said.items()}
@@ -247,34 +275,18 @@ def _right(rater: np.ndarray, true: np.ndarray, of: np.ndarray) -> float:
     return float((rater.argmax(axis=1) == true)[of].mean())
 
 
-def _statistics(rater: np.ndarray, people: People, of: np.ndarray) -> list[float]:
-    """`STATISTICS` on pictures, given as indices with repetitions or as bool."""
-    said, shares, true, hard = rater[of], people.shares[of], people.true[of], people.hard[of]
-    rows = np.arange(len(true))
-    of_true = said[rows, true][hard], shares[rows, true][hard]
-    mine, theirs = said.argmax(axis=1), shares.argmax(axis=1)
-    return [
-        float(spearman_rows(of_true[0][None], of_true[1][None])[0]),
-        _kappa(mine, theirs),
-        float((mine == true).mean()),
-        float(pearson_rows(_confusions(said, true)[None], _confusions(shares, true)[None])[0]),
-    ]
+def _confusions(said: np.ndarray, true: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Mean shares of wrong words by true word: (B, 90), 0 where a true word is absent.
 
-
-def _kappa(first: np.ndarray, second: np.ndarray) -> float:
-    """Cohen's κ of two lists of words, (N,) int."""
-    joint = np.zeros((len(CIFAR10),) * 2)
-    np.add.at(joint, (first, second), 1 / len(first))
-    chance = float(joint.sum(axis=0) @ joint.sum(axis=1))
-    return round((float(np.trace(joint)) - chance) / (1 - chance), 9) if chance < 1 else np.nan
-
-
-def _confusions(said: np.ndarray, true: np.ndarray) -> np.ndarray:
-    """Mean shares of wrong words by true word: (90,), 0 where a true word is absent."""
-    cells = np.zeros((len(CIFAR10),) * 2)
-    np.add.at(cells, true, said)
-    cells /= np.maximum(np.bincount(true, minlength=len(CIFAR10)), 1)[:, None]
-    return cells[~np.eye(len(CIFAR10), dtype=bool)]
+    Args:
+        said: (N, 10).
+        true: (N,) int.
+        weights: (B, N), how often each picture counts.
+    """
+    words = np.eye(len(CIFAR10))
+    cells = np.einsum("bn,nt,nw->btw", weights, words[true], said, optimize=True)
+    cells /= np.maximum(weights @ words[true], 1)[..., None]
+    return np.asarray(cells[:, words == 0])
 
 
 def keep_sentences(votes: Numbers, single: Numbers, people: People, right: Sequence[float]) -> None:
@@ -285,7 +297,7 @@ def keep_sentences(votes: Numbers, single: Numbers, people: People, right: Seque
         single: Of the one network that is best.
         right: Shares of test pictures that its networks have right.
     """
-    rho, kappa = (with_interval(*votes[name]) for name in TARGET)
+    rho, kappa = (_shown(votes[name]) for name in TARGET)
     said = (
         "Programs answer, not people. Five such networks learned CIFAR-10, each until it had "
         f"{min(right):.0%} to {max(right):.0%} of test pictures right. On {len(people.true):,} "
@@ -299,23 +311,27 @@ def keep_sentences(votes: Numbers, single: Numbers, people: People, right: Seque
 
 def classifier_sentence(votes: Numbers, single: Numbers) -> str:
     """Return how networks err against people, for other networks on other pictures."""
-    five, best = (with_interval(*numbers["kappa"]) for numbers in (votes, single))
+    five, best = (_shown(numbers["kappa"]) for numbers in (votes, single))
     return (
         "Not measured against people: on photographs, other networks agree with people's majority "
         f"with κ {five} (five voting) and {best} (the best)."
     )
 
 
-def claims_of(found: Mapping[str, Numbers], run: str, n: str) -> dict[str, Claim]:
+def _shown(found: Found) -> str:
+    return with_interval(found.value, found.low, found.high)
+
+
+def claims_of(found: Mapping[str, Numbers], run: str) -> dict[str, Claim]:
     """Return each number by its rater and statistic; what is no number has none."""
     claims = {}
     for rater, every in found.items():
-        for name, (value, low, high) in every.items():
-            known = np.isfinite(low)
+        for name, (value, low, high, n, why) in every.items():
             if np.isfinite(value):
                 key = f"{re.sub(r'[^a-z]+', '-', rater)}.{name}"
+                known = why is None
                 claims[key] = Claim(
-                    value, low if known else None, high if known else None, n, run=run
+                    value, low if known else None, high if known else None, f"{n} pictures", run=run
                 )
     return claims
 
@@ -353,13 +369,12 @@ def main() -> None:
         row = finds.table("table", "who", "ρ, hard", "κ", "right", "confusions")
         for name, numbers in found.items():
             mark = " (chosen)" if name == best else ""
-            row(name + mark, *(with_interval(*numbers[one]) for one in STATISTICS))
-        half = f"{len(people.true) // 2} pictures"
-        finds.claims |= claims_of({**found, "chosen": found[best]}, finds.run, half)
-        whole = f"{len(people.true)} pictures"
-        finds.claims |= claims_of({"all jury: votes": votes}, finds.run, whole)
+            cells = (numbers[one] for one in STATISTICS)
+            row(name + mark, *(with_interval_or_why(*one[:3], one.why) for one in cells))
+        every = {**found, "chosen": found[best], "all jury: votes": votes}
+        finds.claims |= claims_of(every, finds.run)
         for name, least in TARGET.items():
-            print(f"{best}, {name}: {judge(found[best][name][0], least=least)}")
+            print(f"{best}, {name}: {judge(found[best][name].value, least=least)}")
         if asked.results:
             shares = [one[3] for one in trained if one[0] == "jury"]
             keep_sentences(votes, found["one network"], people, shares)

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 import torch
 from made_people import made_cifar10h, made_cifar10h_arrays
+from sklearn.metrics import cohen_kappa_score
 
 from benchmarks.claims import kept
 from benchmarks.jury import (
     JURIES,
     STATISTICS,
     TARGET,
+    Found,
     People,
     _calibrated,
     claims_of,
@@ -69,12 +71,37 @@ def test_who_says_what_people_say_agrees_and_a_guesser_does_not(people):
     rng = np.random.default_rng(1)
     guessed = held_against(rng.dirichlet(np.ones(10), 200), people, every)
     for name in ("rho_hard", "kappa"):
-        value, low, high = guessed[name]
-        assert low <= value <= high
-        assert low < 0 < high
-    assert guessed["right"][2] < 0.25 < same["right"][1]
-    constant = held_against(np.eye(10)[np.zeros(200, int)], people, every)
-    assert constant["kappa"][0] == pytest.approx(0)
+        found = guessed[name]
+        assert found.low <= found.value <= found.high
+        assert found.low < 0 < found.high
+    assert guessed["right"].high < 0.25 < same["right"].low
+    assert {name: one.n for name, one in guessed.items()} == {
+        **dict.fromkeys(STATISTICS, 200),
+        "rho_hard": people.hard.sum(),
+    }
+
+
+def test_kappa_of_one_word_always_is_0_and_has_no_interval(people):
+    constant = held_against(np.eye(10)[np.zeros(200, int)], people, np.ones(200, bool))["kappa"]
+    assert constant.value == 0
+    assert np.isnan(constant.low)
+    assert constant.why == "no interval: no picture that is left out changes it"
+    (claim,) = claims_of({"one": {"kappa": constant}}, "now").values()
+    assert (claim.value, claim.low, claim.high, claim.n) == (0, None, None, "200 pictures")
+
+
+def test_shares_have_the_score_interval_and_kappa_that_of_the_product(people):
+    every = np.ones(200, bool)
+    none = held_against(np.eye(10)[(people.true + 2) % 10], people, every)["right"]
+    assert (none.value, none.low) == (0, 0)
+    assert none.high == pytest.approx(3.84 / (200 + 3.84), abs=1e-3)  # Wilson's of 0 of 200
+    rng = np.random.default_rng(3)
+    rater = rng.dirichlet(np.ones(10), 200)
+    told = rng.random(200) < 0.5
+    rater[told] = people.shares[told]
+    found = held_against(rater, people, every)["kappa"]
+    oracle = cohen_kappa_score(rater.argmax(1), people.shares.argmax(1))
+    assert found.value == pytest.approx(oracle)
 
 
 def test_halves_of_the_people_are_a_ceiling_below_agreement(people):
@@ -103,7 +130,7 @@ def test_what_is_chosen_does_not_depend_on_the_half_that_is_opened(people, juror
     assert same == best
     assert others[best] != found[best]
     assert {"one calibrated network", "control: a guesser"} < set(found)
-    claims = claims_of(found, "now", "100 pictures")
+    claims = claims_of(found, "now")
     assert claims["jury-votes.kappa"].value == found["jury: votes"]["kappa"][0]
     assert "control-one-word-always.rho_hard" in claims  # its share of the true word is 0 or 1
 
@@ -130,11 +157,11 @@ def test_the_sentence_beside_simulated_votes_has_the_numbers_of_the_results(
         assert with_interval(own.value, own.low, own.high) in jury_words()
     assert glossary()["simulated"] == jury_words()
     five, best = (claims[f"{who}.kappa"] for who in ("all-jury-votes", "one-network"))
-    kappas = ({"kappa": (one.value, one.low, one.high)} for one in (five, best))
+    kappas = ({"kappa": Found(one.value, one.low, one.high, 1)} for one in (five, best))
     assert classifier_sentence(*kappas) == jury_words("classifier")
     made = tmp_path / "jury.toml"
     monkeypatch.setattr("benchmarks.jury.SENTENCES", made)
-    numbers = dict.fromkeys(STATISTICS, (0.25, -0.1, 0.5))
+    numbers = dict.fromkeys(STATISTICS, Found(0.25, -0.1, 0.5, 200))
     keep_sentences(numbers, numbers, people, [0.4, 0.6])
     written = tomllib.loads(made.read_text("utf-8"))
     assert written["classifier"] == classifier_sentence(numbers, numbers)

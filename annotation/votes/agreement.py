@@ -246,9 +246,11 @@ def _ordinal_alpha(apart: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _beyond_chance(observed: np.ndarray, by_chance: np.ndarray) -> np.ndarray:
-    """Correct agreement for chance; NaN where chance explains all."""
-    left = 1 - by_chance
-    return ratio(observed - by_chance, np.where(left > _ROUNDING, left, 0.0))
+    """Correct agreement for chance: 0 where it is chance's, NaN where chance explains all."""
+    left, beyond = 1 - by_chance, observed - by_chance
+    return ratio(
+        np.where(np.abs(beyond) > _ROUNDING, beyond, 0.0), np.where(left > _ROUNDING, left, 0.0)
+    )
 
 
 def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
@@ -272,7 +274,7 @@ def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
             item[one], item[other], assume_unique=True, return_indices=True
         )
         said = code[one][here], code[other][there]
-        kappas = _cohen(*said, original[both], weights, ordered=ordered)
+        kappas = cohen(*said, original[both], weights, ordered=ordered)
         units = len(np.unique(original[both]))
         spread = error(kappas, units)
         value[pair], (low[pair], high[pair]) = kappas[0], fisher(kappas[0], spread, units)
@@ -303,7 +305,7 @@ def _who_share(ballots: Ballots) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return shared.row[order], shared.col[order], shared.data[order]
 
 
-def closeness_of(categories: np.ndarray, *, ordered: bool) -> np.ndarray:
+def _closeness(categories: np.ndarray, *, ordered: bool) -> np.ndarray:
     """(k, k) how far each of `categories`, (k,) int, agrees with each: 1 with itself, else 0.
 
     Ordered ones lose the square of their distance, as a share of the largest (Cohen 1968).
@@ -313,7 +315,7 @@ def closeness_of(categories: np.ndarray, *, ordered: bool) -> np.ndarray:
     return 1 - ((categories[:, None] - categories) / max(np.ptp(categories), 1)) ** 2
 
 
-def _cohen(
+def cohen(
     one: np.ndarray,
     other: np.ndarray,
     original: np.ndarray,
@@ -329,7 +331,7 @@ def _cohen(
             then all.
     """
     categories, said = np.unique(np.concatenate([one, other]), return_inverse=True)
-    k, n_items, close = len(categories), len(one), closeness_of(categories, ordered=ordered)
+    k, n_items, close = len(categories), len(one), _closeness(categories, ordered=ordered)
     agreement = close[said[:n_items], said[n_items:]]
     agreeing = np.flatnonzero(agreement)
     said[n_items:] += k

@@ -23,7 +23,7 @@ from annotation.votes.aggregate import (
     recognising,
     scale_of,
 )
-from annotation.votes.agreement import Coding, Pairs, closeness_of
+from annotation.votes.agreement import Coding, Pairs, cohen
 from semsim.base.stats.evidence import model_names
 from semsim.base.stats.intervals import error, left_out, share_ends, wilson
 from semsim.base.stats.votes import ratio
@@ -153,12 +153,8 @@ def _repeat_row(name: str, coding: Coding, both: pd.DataFrame, kind: Kind) -> tu
     said = pd.unique(pd.concat([first, again]))
     kappa, reason = np.nan, SAME_ANSWER if len(said) else NO_REPEATS
     if len(said) > 1:
-        shares = np.array([[(part == one).mean() for one in said] for part in (first, again)])
-        close = closeness_of(np.asarray(said), ordered=ordered)
-        place = pd.Index(said)
-        observed = close[place.get_indexer(first), place.get_indexer(again)].mean()
-        by_chance = float(shares[0] @ close @ shares[1])
-        kappa, reason = float(observed - by_chance) / (1 - by_chance), ""
+        parts = (first.to_numpy(), again.to_numpy(), np.zeros(n, int))
+        kappa, reason = float(cohen(*parts, np.ones((1, 1)), ordered=ordered)[0]), ""
     return name, coding.value, n, same, share, float(low), float(high), kappa, reason
 
 
