@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,12 @@ from semsim.base.words import counted
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars, Drawn
 from semsim.reporting.notation import interval, number, rank_text, reason
+from semsim.reporting.svg import SPREAD, side_by_side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 _ROW = 5.0  # mm of height a model
 _TICK = 10.0  # mm of figure a rank on the axis needs
@@ -141,24 +144,48 @@ def _paint_scatter(name: str, words: str, frame: pd.DataFrame, width: float) -> 
     else:
         axes, key = figure.subplots(1, 2, width_ratios=(3, 2))
     canvas.quiet(axes, grid="both")
-    for index, row in zip(drawn.index, drawn.to_dict("records"), strict=True):
+    points = [
         _point(axes, int(index), row)
+        for index, row in zip(drawn.index, drawn.to_dict("records"), strict=True)
+    ]
     heads = "\n".join(wrap(words, 44 if stacked else 64))
     canvas.label(axes, x=f"{name}, mean of a model", y="People recognise", title=heads)
     _list_models(key, frame)
     canvas.footnote(figure, _why_not_drawn(frame))
+    _number(figure, axes, points, drawn)
     return figure
 
 
-def _point(axes: "Axes", index: int, row: dict[Any, Any]) -> None:
+def _point(axes: "Axes", index: int, row: dict[Any, Any]) -> "Line2D":
+    """Draw a model with its bars, and return its point."""
     bars: dict[str, Any] = {"color": canvas.PEOPLE, "lw": 1.0, "alpha": 0.55}
     axes.plot([row["low"], row["high"]], [row["human"]] * 2, **bars)
     axes.plot([row["value"]] * 2, [row["human_low"], row["human_high"]], **bars)
     point: dict[str, Any] = {"marker": "o", "ms": 8.5, "color": canvas.PEOPLE, "mew": 0}
-    axes.plot([row["value"]], [row["human"]], gid=f"row-{index}", zorder=3, **point)
+    return axes.plot([row["value"]], [row["human"]], gid=f"row-{index}", zorder=3, **point)[0]
+
+
+def _number(
+    figure: "Figure", axes: "Axes", points: Sequence["Line2D"], drawn: pd.DataFrame
+) -> None:
+    """Number the points; those that hide each other stand side by side, which a note explains."""
+    from matplotlib.transforms import ScaledTranslation
+
     inside: dict[str, Any] = {"ha": "center", "va": "center_baseline", "weight": "bold"}
-    place = (row["value"], row["human"])
-    axes.annotate(str(row["number"]), place, color="#ffffff", fontsize=5.5, zorder=4, **inside)
+    inside |= {"color": "#ffffff", "fontsize": 5.5, "zorder": 4}
+    figure.draw_without_rendering()  # what lies where is known once all texts have their room
+    data = drawn[["value", "human"]].to_numpy(dtype=float)
+    inches = axes.transData.transform(data) / figure.dpi
+    places = [(float(x), float(y)) for x, y in inches * 72]
+    beside = side_by_side(places)
+    for point, numeral, at, place, (x, _) in zip(
+        points, drawn["number"], data, places, beside, strict=True
+    ):
+        aside = ScaledTranslation((x - place[0]) / 72, 0, figure.dpi_scale_trans)
+        point.set_transform(axes.transData + aside)
+        axes.text(at[0], at[1], str(numeral), transform=axes.transData + aside, **inside)
+    if beside != places:
+        canvas.note(axes, 0.02, 0.98, SPREAD, transform=axes.transAxes, va="top")
 
 
 def _list_models(axes: "Axes", frame: pd.DataFrame) -> None:

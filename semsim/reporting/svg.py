@@ -19,10 +19,8 @@ _TICKS = 4
 _SLACK = 1e-9  # by which a number may be beside a tick from rounding
 _BESIDE, _CROWD = 9.0, 60.0  # between points of one place, and the most that all of them take
 _CLOUD = 100  # points: of more only those of one place are moved, as near ones show how dense it is
-_SPREAD = (
-    f'<g class="sv-axes"><text x="{_LEFT + 4}" y="{_TOP + 11}">'
-    "points side by side have one place, or nearly</text></g>"
-)
+SPREAD = "points side by side have one place, or nearly"
+_SPREAD = f'<g class="sv-axes"><text x="{_LEFT + 4}" y="{_TOP + 11}">{SPREAD}</text></g>'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +108,7 @@ def plane(points: Sequence[Point], x_title: str, y_title: str, title: str, live:
     bars = "".join(_bars(one, x_axis, y_axis) for one in drawn)
     ordered = sorted(drawn, key=lambda one: one.chosen)  # what stands out lies on top
     places = [(_x(one.x, x_axis), _y(one.y, y_axis)) for one in ordered]
-    beside = _side_by_side(places)
+    beside = side_by_side(places)
     dots = "".join(_dot(one, x, y, live) for one, (x, y) in zip(ordered, beside, strict=True))
     dots += _SPREAD if beside != places else ""
     role = 'role="group"' if live else 'role="img"'
@@ -121,8 +119,12 @@ def plane(points: Sequence[Point], x_title: str, y_title: str, title: str, live:
     )
 
 
-def _side_by_side(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the places, those that hide each other moved along x, so that each can be seen."""
+def side_by_side(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the places, those that hide each other moved along x, so that each can be seen.
+
+    Args:
+        places: (x, y) in units of which a point is some eight wide.
+    """
     near = _BESIDE if len(places) <= _CLOUD else 0.0
     found, groups = list(places), list[list[int]]()  # groups: each around its first place
     for one, place in sorted(enumerate(places), key=lambda each: each[1]):
@@ -132,7 +134,7 @@ def _side_by_side(places: Sequence[tuple[float, float]]) -> list[tuple[float, fl
             groups.append([one])
         else:
             group.append(one)
-    for group in groups:
+    for group in (group for group in groups if len(group) > 1):
         middle = sum(places[one][0] for one in group) / len(group)
         for step, one in enumerate(group):
             aside = (step - (len(group) - 1) / 2) * min(_BESIDE, _CROWD / len(group))

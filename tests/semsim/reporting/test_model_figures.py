@@ -6,6 +6,7 @@ from made_analysis import SPECS, WHY, made_analysis
 
 from semsim.reporting import canvas
 from semsim.reporting.model_figures import agreement_words, heading, scatter, stability
+from semsim.reporting.svg import SPREAD
 
 PSNR, MSE, FLAT, FID = SPECS
 
@@ -35,6 +36,31 @@ def test_a_model_stands_at_its_mean_and_its_human_score(analysis):
     assert [[low, human], [high, human]] in bars
     ends = analysis.models.loc[0, ["human_low", "human_high"]]
     assert [[analysis.models["mse"][0], end] for end in ends] in bars
+
+
+@pytest.mark.parametrize("width", [canvas.SINGLE, canvas.DOUBLE])
+def test_models_of_one_place_stand_side_by_side_and_that_is_said(analysis, width):
+    models = analysis.models.copy()
+    models.loc[1:2, ["mse", "human"]] = models.loc[0, ["mse", "human"]].to_list()
+    for table, moved in ((models, True), (analysis.models, False)):
+        drawn = scatter(replace(analysis, models=table), MSE)
+        figure = drawn.paint(drawn.frame, width)
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        shown = [
+            72 / figure.dpi * one.get_transform().transform(one.get_xydata())[0]
+            for one in axes.lines
+            if (one.get_gid() or "").startswith("row-")
+        ]
+        numerals = [one for one in axes.texts if one.get_text().isdigit()]
+        for text, place in zip(numerals, shown, strict=True):
+            at = 72 / figure.dpi * text.get_transform().transform(text.get_position())
+            assert at == pytest.approx(place)
+        apart = [np.hypot(*(a - b)) for i, a in enumerate(shown) for b in shown[:i]]
+        assert min(apart) > 8.5  # points, the width of one
+        own = axes.transData.transform(drawn.frame[["value", "human"]]) * 72 / figure.dpi
+        assert [y for _, y in shown] == pytest.approx(own[:, 1])
+        assert [one.get_text() for one in axes.texts].count(SPREAD) == moved
 
 
 def test_an_infinite_mean_is_named_not_drawn(analysis):
