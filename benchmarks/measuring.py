@@ -71,12 +71,23 @@ def peak(pid: int | str = "self") -> float:
 
 
 def code() -> str:
-    """The commit that runs, and where files differ from it a hash of how."""
+    """The newest commit of `main` in what runs, and where files differ from it a hash of how.
+
+    Commits of a branch get other names when it lands; those of `main` stay.
+    """
     try:
-        commit, changes = (_git(*words) for words in (("rev-parse", "HEAD"), ("diff", "HEAD")))
+        commit = _landed()
+        changes = _git("diff", commit)
     except (OSError, subprocess.CalledProcessError):
         return "of no commit"
-    return commit.strip()[:12] + (f"+{key_of(changes, 8)}" if changes else "")
+    return commit[:12] + (f"+{key_of(changes, 8)}" if changes else "")
+
+
+def _landed() -> str:
+    try:
+        return _git("merge-base", "HEAD", "main").strip()
+    except subprocess.CalledProcessError:  # no branch is called so
+        return _git("rev-parse", "HEAD").strip()
 
 
 def _end(began: float) -> None:

@@ -3,13 +3,16 @@
 import json
 import math
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from helpers import ROOT
 from made_demo import demo_in
 from written_keys import written
 
-from benchmarks import cheap_claims, claims, coverage
+from benchmarks import cheap_claims, claims, coverage, measuring
 from benchmarks.claims import RESULTS, SHOWN, Claim, filled, keep, kept
 from benchmarks.papers import PARTS
 
@@ -171,10 +174,47 @@ def test_a_command_of_the_project_writes_every_result(path):
             assert (ROOT / f"{module[1].replace('.', '/')}.py").is_file(), command
         else:
             assert re.match(r"semsim-studio |make \w|semsim\.", command), command
-    commits = {whole["commit"], *(one.get("commit") for one in whole["values"].values())}
-    assert [
-        one for one in commits - {None} if not re.fullmatch(r"[0-9a-f]{8,12}(\+\w+)?", one)
-    ] == []
+    assert [one for one in stamps(path) if not re.fullmatch(r"[0-9a-f]{8,12}(\+\w+)?", one)] == []
+
+
+def stamps(path: Path) -> set[str]:
+    whole = json.loads(path.read_text("utf-8"))
+    return {whole["commit"], *(one.get("commit") for one in whole["values"].values())} - {None}
+
+
+def git(*words: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_commit_of_a_result_is_one_of_this_history(path):
+    if shutil.which("git") is None or git("rev-parse", "HEAD").returncode:
+        pytest.skip("no history of commits is here")
+    if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        pytest.skip("the history of commits is shallow")
+    commits = {one: one.partition("+")[0] for one in stamps(path)}
+    known = {
+        one: git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
+        for one, commit in commits.items()
+    }
+    assert [one for one, is_known in known.items() if not is_known] == []
+
+
+def test_a_result_of_a_branch_is_stamped_with_a_commit_that_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(measuring, "ROOT", tmp_path)
+    assert measuring.code() == "of no commit"
+    as_somebody = ("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "a")
+    for words in (("init", "-qb", "main"), (*as_somebody, "--allow-empty")):
+        assert git(*words, folder=tmp_path).returncode == 0
+    landed = git("rev-parse", "HEAD", folder=tmp_path).stdout[:12]
+    assert measuring.code() == landed
+    git("switch", "-qc", "branch", folder=tmp_path)
+    (tmp_path / "a").write_text("a")
+    git("add", "a", folder=tmp_path)
+    git(*as_somebody, folder=tmp_path)
+    assert re.fullmatch(landed + r"\+\w{8}", measuring.code())
+    git("branch", "-qD", "main", folder=tmp_path)
+    assert measuring.code() == git("rev-parse", "HEAD", folder=tmp_path).stdout[:12] != landed
 
 
 def test_a_typed_result_has_no_command():
