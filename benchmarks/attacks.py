@@ -46,7 +46,7 @@ from semsim.attacks.observe import observe_gradient
 from semsim.attacks.prior import Prior
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import silent
-from semsim.base.registry import build
+from semsim.base.registry import built
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
@@ -177,7 +177,7 @@ def at_once(images: LabelledImages, rounds: int, device: str, finds: Finds) -> N
     for (net, count), text in itertools.product(BATCHES.items(), BATCHED):
         model = (SPEED | QUALITY)[net].model(0, device)
         seen, plugin = observed(model, images.pick(range(count))), read_attack(text)
-        attack = build(ATTACKS, plugin.name, plugin.settings)
+        attack = built(ATTACKS, plugin)
         works = {
             "semsim": partial(attacked, attack, [seen]),
             "one by one": partial(attacked, attack, [[one] for one in seen]),

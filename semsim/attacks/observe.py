@@ -20,7 +20,7 @@ from semsim.attacks.descent import Found
 from semsim.attacks.fast_gradients import gradient_of_each, parameter_gradients
 from semsim.base.errors import SettingsError
 from semsim.base.progress import Report, silent
-from semsim.base.registry import Checked, Plugin, build, check_settings, setting
+from semsim.base.registry import Checked, Plugin, built, check_settings, setting
 from semsim.defences import DEFENCES
 from semsim.defences.base import Augmented, Defence, of_one
 from semsim.types import AttackedModel, GradientObservation, LocalSteps, UpdateObservation
@@ -309,8 +309,8 @@ def attacked(
         pictures: Image, (C, H, W) in [0, 1], and label, each.
     """
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
-    shield = build(DEFENCES, defence.name, defence.settings)
-    tool = build(ATTACKS, attack.name, attack.settings)
+    shield = built(DEFENCES, defence)
+    tool = built(ATTACKS, attack)
     known = assumptions(tool)
     leaks = [
         observe_gradient(model, image, label, shield, rng, **known)

@@ -13,7 +13,7 @@ _UNTIL = "until="  # in front of the accuracy at which training ended
 @cache
 def _words() -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     """Return the short words of networks, strategies and attacks by name."""
-    lists = toml_of("semsim.lab", "choices.toml")
+    lists = toml_of("semsim.base", "choices.toml")
     networks, strategies, attacks = (
         {
             name: words[2] if len(words) > 2 else words[0]

@@ -244,6 +244,12 @@ def read_plugin(
     return Plugin(name=name, settings=settings)
 
 
+def built(registry: Registered, plugin: Plugin | str) -> Any:
+    """Return the plug-in by `build`; one in a text is read by `read_plugin` first."""
+    one = read_plugin(registry, plugin) if isinstance(plugin, str) else plugin
+    return build(registry, one.name, one.settings)
+
+
 def short_labels(texts: Sequence[str]) -> list[str]:
     """Return a label of each of `texts`: its name alone where no other has it, else all of it."""
     names = [text.partition(":")[0].strip() for text in texts]
@@ -255,7 +261,7 @@ def short_labels(texts: Sequence[str]) -> list[str]:
 
 def all_settings(registry: Registered, plugin: Plugin) -> dict[str, Any]:
     """Every setting of the plug-in, defaults too, as plain values."""
-    return {**plain(build(registry, plugin.name, plugin.settings)), "name": plugin.name}
+    return {**plain(built(registry, plugin)), "name": plugin.name}
 
 
 def named(registry: Registered, plugin: Plugin) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
 from semsim.base.jobs.orders import Place, to_record
 from semsim.base.progress import Report
-from semsim.base.registry import Plugin, build, read_plugin
+from semsim.base.registry import Plugin, built, read_plugin
 from semsim.base.storage.optional import need
 from semsim.campaign.forecast import known_estimate
 from semsim.campaign.plan import Campaign, Plan, check, make_plan
@@ -46,9 +46,9 @@ class CampaignOrder(Place):
     imports: Path | None = None
 
 
-def load(dataset: Plugin, split: str) -> LabelledImages:
+def load(dataset: Plugin | str, split: str) -> LabelledImages:
     """One split of a data set."""
-    images: LabelledImages = build(DATASETS, dataset.name, dataset.settings)(split)
+    images: LabelledImages = built(DATASETS, dataset)(split)
     return images
 
 

@@ -18,7 +18,7 @@ from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.as_text import ONE_GRADIENT
 from semsim.base.errors import StopRequestedError
 from semsim.base.progress import Progress, Report, silent
-from semsim.base.registry import Plugin, all_settings, build
+from semsim.base.registry import Plugin, all_settings, build, built
 from semsim.campaign.plan import Plan, PlannedSet, PlannedTarget, key_of
 from semsim.campaign.store import PieceStore
 from semsim.defences import DEFENCES
@@ -180,8 +180,7 @@ def _network(target: PlannedTarget) -> list[object]:
 
 def _shield(target: PlannedTarget) -> "DpSgd | None":
     """Return DP-SGD where the target is trained by it: that takes the gradient of each image."""
-    plugin = target.plan.defence
-    private: DpSgd | None = build(DEFENCES, plugin.name, plugin.settings).private
+    private: DpSgd | None = built(DEFENCES, target.plan.defence).private
     return private if private is not None and private.acts("train") else None
 
 
@@ -246,7 +245,7 @@ def _train_on(
     from semsim.targets.train import train_target
 
     plan = target.plan
-    network = build(NETWORKS, plan.architecture.name, plan.architecture.settings)
+    network = built(NETWORKS, plan.architecture)
     some = data.pick(range(min(len(data), batches * plan.train.batch_size)))
     settings = replace(plan.train, epochs=1, until=1.0)  # test images are not looked at
     shield = defence or build(DEFENCES, "none")

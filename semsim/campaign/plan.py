@@ -27,7 +27,7 @@ from semsim.base.errors import DataError, SettingsError
 from semsim.base.registry import (
     Plugin,
     all_settings,
-    build,
+    built,
     plain,
     read_plugin,
     setting,
@@ -267,14 +267,12 @@ def untrained(plan: TargetPlan, images: LabelledImages, batches: bool = False) -
     from semsim.targets.each_image import check_trainable
     from semsim.targets.model import TargetModel, Whole
 
-    channels, height, width = images.images.shape[1:]
-    architecture = build(NETWORKS, plan.architecture.name, plan.architecture.settings)
+    architecture = built(NETWORKS, plan.architecture)
     # Of ours sizes alone: nothing is allocated. Somebody else's code may need numbers.
     device = "cpu" if isinstance(architecture, Whole) else "meta"
-    facts: dict[str, Any] = {"mean": [0.0] * channels, "std": [1.0] * channels}
     with torch.random.fork_rng(), torch.device(device):
-        model = TargetModel(architecture, images.classes, **facts, size=(height, width))
-    shield = build(DEFENCES, plan.defence.name, plan.defence.settings)
+        model = TargetModel.on(architecture, images)
+    shield = built(DEFENCES, plan.defence)
     check_trainable(model, shield, batches=batches)
     return model
 
@@ -363,8 +361,7 @@ def _targets(campaign: Campaign) -> Iterator[PlannedTarget]:
 
 def data_content(text: str) -> str:
     """Return the content of the files of the data set in `text`, see `content_of`."""
-    dataset = read_plugin(DATASETS, text)
-    return content_of(build(DATASETS, dataset.name, dataset.settings))
+    return content_of(built(DATASETS, text))
 
 
 def _target_plans(campaign: Campaign) -> Iterator[tuple[str, TargetPlan]]:
@@ -453,7 +450,7 @@ def _ways(campaign: Campaign) -> list[_Way]:
     found = []
     for text in campaign.shares:
         shared = read_shared(text)
-        made = build(SHARED, shared.name, shared.settings)
+        made = built(SHARED, shared)
         of: dict[str, Any] = {"parameters": made.parameters, "pictures": made.pictures}
         found.append(_Way(label=text.strip(), shared=shared, **of))
     return found

@@ -23,7 +23,7 @@ from semsim.attacks.as_text import read_vertical, threat_of
 from semsim.attacks.cafe import Cafe, Quartered, QuarteredNet, drawn_batches, observe_vertical
 from semsim.base.errors import AttackFailedError, DataError, SettingsError
 from semsim.base.progress import Report, silent
-from semsim.base.registry import Plugin, build, named, read_plugin, setting
+from semsim.base.registry import Plugin, built, named, read_plugin, setting
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.names import checked_name
 from semsim.base.storage.optional import arrow
@@ -154,9 +154,9 @@ def _attacked(run: VerticalRun, *, report: Report) -> tuple[dict[str, Any], list
     checked_name(run.name, "a campaign")
     asked = Campaign(name=run.name, images=run.images)
     content = data_content(run.dataset)  # before it is read
-    test = build(DATASETS, split.name, split.settings)("test")
+    test = built(DATASETS, split)("test")
     images, model = choose_images(test, asked), _network(run, split, test, report)
-    attack = build(VERTICAL_ATTACKS, plugin.name, plugin.settings)
+    attack = built(VERTICAL_ATTACKS, plugin)
     results = _results(run, attack, model, images, report)
     label = target_label(run)
     record: dict[str, Any] = {
@@ -216,7 +216,7 @@ def _network(run: VerticalRun, split: Plugin, test: LabelledImages, report: Repo
         base = replace(TrainSettings(), seed=run.seed)
         training = Training(
             architecture=Quartered(width=run.width, hidden=run.hidden),
-            data=build(DATASETS, split.name, split.settings)("train"),
+            data=built(DATASETS, split)("train"),
             defence=_shield(run),
             settings=read_training(run.train, base, "--seed"),
             device="cpu",
@@ -230,8 +230,7 @@ def _network(run: VerticalRun, split: Plugin, test: LabelledImages, report: Repo
 
 
 def _shield(run: VerticalRun) -> Defence:
-    found = read_strategy(run.strategy)
-    made: Defence = build(DEFENCES, found.name, found.settings)
+    made: Defence = built(DEFENCES, read_strategy(run.strategy))
     if made.private is not None:
         raise SettingsError(
             "In vertical federated learning the gradient is that of a batch, and DP-SGD cuts that "

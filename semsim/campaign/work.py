@@ -28,7 +28,7 @@ from semsim.attacks.observe import (
 from semsim.attacks.parameters import shared_part
 from semsim.base.errors import DataError, StopRequestedError, WeightsError
 from semsim.base.progress import Progress, Report, placed, silent
-from semsim.base.registry import Plugin, build
+from semsim.base.registry import Plugin, built
 from semsim.campaign.plan import TargetPlan
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import content_of
@@ -238,7 +238,7 @@ def train_plan(
         content: What `content_of` said of the data set when it was planned; `DataError` where that
             has changed.
     """
-    dataset = build(DATASETS, plan.dataset.name, plan.dataset.settings)
+    dataset = built(DATASETS, plan.dataset)
     data, test = dataset("train"), dataset("test")
     if content is not None and content_of(dataset) != content:
         raise DataError(
@@ -247,9 +247,9 @@ def train_plan(
             "times of its files, as `rsync -a` does."
         )
     training = Training(
-        architecture=build(NETWORKS, plan.architecture.name, plan.architecture.settings),
+        architecture=built(NETWORKS, plan.architecture),
         data=data,
-        defence=build(DEFENCES, plan.defence.name, plan.defence.settings),
+        defence=built(DEFENCES, plan.defence),
         settings=plan.train,
         device=device,
         test=test,
@@ -282,14 +282,14 @@ def attack_images(
             "Begin the campaign anew."
         )
     check_attack(attack, shared)
-    sharing: Sharing = build(SHARED, shared.name, shared.settings)
+    sharing: Sharing = built(SHARED, shared)
     model = shared_part(model, sharing.parameters)
     if isinstance(sharing, Gradient):
         pairs = list(zip(images.images, images.labels.tolist(), strict=True))
         found = attacked(model, pairs, defence, attack, seeds, report)
         return [result_of(one, *leak.attacked.one(0)) for leak, one in found]
-    tool = build(ATTACKS, attack.name, attack.settings)
-    shield = build(DEFENCES, defence.name, defence.settings)
+    tool = built(ATTACKS, attack)
+    shield = built(DEFENCES, defence)
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
     turns = [slice(n, n + sharing.pictures) for n in range(0, len(images), sharing.pictures)]
     rounds = [

@@ -21,7 +21,7 @@ from semsim.base.cli.terminal import (
 from semsim.base.errors import SettingsError
 from semsim.base.jobs.folders import go_on
 from semsim.base.metric_spec import START
-from semsim.base.registry import build, read_plugin
+from semsim.base.registry import built, read_plugin
 from semsim.base.storage.atomic import require_room
 from semsim.base.words import counted, simulated_words, words_of_test
 from semsim.cli.job import do
@@ -268,7 +268,7 @@ def pretrain_command(
             **read_plugin({"pretrain": PretrainSettings}, f"pretrain:{settings}").settings
         )
         source = read_plugin(DATASETS, dataset)
-        data = build(DATASETS, source.name, source.settings)
+        data = built(DATASETS, source)
         kept = out.with_suffix(".training.pt")
         require_room(out.parent)
         with TerminalBar(unit="batch") as bar:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from semsim.base.errors import SettingsError
-from semsim.base.registry import Plugin, build, read_plugin
+from semsim.base.registry import Plugin, build, built, read_plugin
 
 if TYPE_CHECKING:
     from semsim.defences.base import Defence
@@ -53,8 +53,7 @@ def make(text: str) -> "Defence":
     """The defence that `text` means."""
     from semsim.defences import DEFENCES
 
-    found = parse(text)
-    made: Defence = build(DEFENCES, found.name, found.settings)
+    made: Defence = built(DEFENCES, parse(text))
     return made
 
 

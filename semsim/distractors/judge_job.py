@@ -13,7 +13,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
 from semsim.base.jobs.orders import Place
 from semsim.base.progress import Report
-from semsim.base.registry import build, named, read_plugin
+from semsim.base.registry import built, named, read_plugin
 from semsim.base.storage.names import checked_name
 from semsim.base.storage.versions import software_versions
 from semsim.datasets import DATASETS
@@ -76,12 +76,12 @@ def do_judge(order: JudgeOrder, folder: Path, report: Report) -> dict[str, Any]:
     judge trained again is the same file, and known by its hash. Returns the card.
     """
     source = read_plugin(DATASETS, order.dataset)
-    dataset = build(DATASETS, source.name, source.settings)
+    dataset = built(DATASETS, source)
     architecture = read_plugin(TARGETS, order.architecture)
     train = replace(order.train, seed=seed_of(order))
     data, test = dataset("train"), dataset("test")
     training = Training(
-        architecture=build(TARGETS, architecture.name, architecture.settings),
+        architecture=built(TARGETS, architecture),
         data=data,
         settings=train,
         device=order.device,

@@ -37,7 +37,7 @@ def choices_in(package: str) -> dict[str, tuple[FormChoice, ...]]:
     }
 
 
-CHOICES = choices_in("semsim.lab")
+CHOICES = choices_in("semsim.base")
 DATASETS = "semsim.datasets:DATASETS"  # whose settings a list of data sets shows
 PRESETS = (
     ("fast", "Fast, for a first look"),

@@ -18,7 +18,7 @@ from semsim.attacks import ATTACKS
 from semsim.attacks.as_text import read_attack
 from semsim.base.cli.terminal import TerminalBar, show_told, text_table
 from semsim.base.errors import DataError, SettingsError
-from semsim.base.registry import build, read_plugin
+from semsim.base.registry import built
 from semsim.base.storage.places import toml_of
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
@@ -224,15 +224,13 @@ def _attacked(plan: Plan | None, text: str, store: PieceStore) -> int:
 
 def attack_steps(text: str) -> int:
     """Return the steps that an attack, written as text, takes on one picture."""
-    plugin = read_attack(text)
-    attack = build(ATTACKS, plugin.name, plugin.settings)
+    attack = built(ATTACKS, read_attack(text))
     return int(getattr(attack, "steps", 1)) * int(getattr(attack, "restarts", 1))
 
 
 def is_here(text: str) -> bool:
     """Tell whether the data set written as `text` is built in or its files are on this machine."""
-    plugin = read_plugin(DATASETS, text)
-    return present(build(DATASETS, plugin.name, plugin.settings))
+    return present(built(DATASETS, text))
 
 
 def plans_here(campaigns: Iterable[Campaign]) -> list[Plan]:

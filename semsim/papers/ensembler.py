@@ -23,8 +23,9 @@ from semsim.base.cli.terminal import (
 from semsim.base.errors import SettingsError
 from semsim.base.jobs.orders import changed
 from semsim.base.jobs.terminal import carry_out
-from semsim.base.registry import help_of
+from semsim.base.registry import built, help_of
 from semsim.base.storage.atomic import write_json, write_text
+from semsim.datasets import DATASETS
 from semsim.papers.engine import (
     DECLARED,
     PRINTED,
@@ -46,6 +47,7 @@ from semsim.papers.ensembler_sentences import (
     sentence_text,
 )
 from semsim.reporting.export import write_both
+from semsim.systems.split import SPLIT_DEFENCES
 from semsim.systems.split.defences import Ensembler
 from semsim.systems.split.figures import Way, grid, pictures, write_cuts
 from semsim.systems.split.networks import task_of
@@ -56,8 +58,6 @@ from semsim.systems.split.plan import (
     SplitPlan,
     attacks_on,
     check,
-    make_dataset,
-    make_defence,
     model_name,
     queue_split,
 )
@@ -238,7 +238,7 @@ def reproduce_ensembler(
         if images is None and not is_here(plan.dataset):
             raise SettingsError(
                 f"The preset {preset} needs pictures: give their folder, with train/ and test/ "
-                f"below it, as --images, or put it at {make_dataset(plan.dataset).root}."
+                f"below it, as --images, or put it at {built(DATASETS, plan.dataset).root}."
             )
         job = queue_split(plan, place, *who)
         outcome = carry_out(job, lambda report: run_split(plan, place, report, *who))
@@ -297,7 +297,7 @@ def _works(
     attacks: tuple[int, int],
 ) -> list[Work]:
     """Return the rows of a defence, of so many systems and attacks, and so many that are done."""
-    shield, shadow, epochs = make_defence(defence), plan.shadow, plan.train.epochs
+    shield, shadow, epochs = built(SPLIT_DEFENCES, defence), plan.shadow, plan.train.epochs
     if isinstance(shield, Ensembler):  # its networks are trained apart, then together
         epochs = shield.bodies * epochs + plan.train.ensemble_epochs
     steps = attacks[0] * (shadow.epochs + shadow.decoder_epochs)

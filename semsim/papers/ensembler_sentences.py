@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from semsim.base.cli.terminal import rows_of
 from semsim.base.jobs.orders import changed
 from semsim.base.progress import Report, silent
-from semsim.base.registry import plain
+from semsim.base.registry import built, plain
 from semsim.base.stats.intervals import half_words, of_means
 from semsim.base.storage.pieces import Pieces
 from semsim.device import pick_device
@@ -56,6 +56,7 @@ from semsim.papers.sentences import (
     vocabularies,
     words_right,
 )
+from semsim.systems.split import SPLIT_DEFENCES
 from semsim.systems.split.attacks import ShadowNetwork, learned
 from semsim.systems.split.defences import stage_of
 from semsim.systems.split.networks import FeatureObservation, SplitSystem, observe, task_of
@@ -66,7 +67,6 @@ from semsim.systems.split.plan import (
     SplitTrainSettings,
     attack_name,
     attacks_on,
-    make_defence,
 )
 from semsim.systems.split.run import SplitStore, check_shared, key_of
 from semsim.systems.split.summary import of_systems, spread_text
@@ -272,7 +272,7 @@ class SentenceRun:
 
     def key(self, defence: str, seed: int) -> str:
         """Of a trained system."""
-        parts = plain([self.plan.network, make_defence(defence), self.plan.train])
+        parts = plain([self.plan.network, built(SPLIT_DEFENCES, defence), self.plan.train])
         return key_of({"sentences": self.digests, "parts": parts, "seed": seed})
 
     def leak_key(self, defence: str, seed: int, tool: ShadowAttack, attack_seed: int) -> str:
@@ -299,7 +299,7 @@ class SentenceRun:
             device=self.device,
             folder=self.store.stages(key),
         )
-        system: SplitSystem = make_defence(defence)(bench, report)
+        system: SplitSystem = built(SPLIT_DEFENCES, defence)(bench, report)
         with torch.random.fork_rng():
             torch.manual_seed(seed)  # of noise that is drawn anew
             translated = translate(system, self.private.source.to(self.device), PLACES).cpu()

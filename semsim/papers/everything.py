@@ -3,44 +3,44 @@
 A row is a cell of the map; over cells metrics are ranked beside simulated people.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import torch
 
 from semsim.attacks import ATTACKS
 from semsim.attacks.as_text import read_attack, threat_of
-from semsim.base.cli.terminal import rows_of
-from semsim.base.errors import SettingsError, StopRequestedError
 from semsim.base.jobs.orders import changed
-from semsim.base.progress import one_step
-from semsim.base.registry import Plugin, build, read_plugin
+from semsim.base.registry import read_plugin
 from semsim.base.stats.correlation import weighted_spearman
 from semsim.base.stats.intervals import FEWEST
 from semsim.base.stats.resampling import interval as holding
-from semsim.base.words import counted, listed
-from semsim.campaign.campaign_job import load, plan_of
+from semsim.base.words import counted
 from semsim.campaign.plan import Campaign, Plan, PlannedSet
-from semsim.campaign.work import attack_images
-from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.as_text import parse, split_parts
-from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
+from semsim.defences.strategies import NAMED_STRATEGIES, strategy_label
 from semsim.metrics import MetricSpec
 from semsim.papers.engine import DECLARED, of_preset, table, titled
 from semsim.papers.judged import (
+    FAILED,
+    OK,
+    UNFIT,
     Found,
     Judged,
     JudgedScale,
     JudgedTable,
     Sets,
     agreement_table,
+    cell_text,
     command_of,
+    controls_table,
+    plans_of,
+    reasons_table,
+    refused,
 )
 from semsim.papers.simulated_votes import CONTROL, SAYS_NOTHING
 from semsim.reporting import writing
@@ -50,11 +50,6 @@ from semsim.reporting.leak_map import leak_map
 from semsim.reporting.notation import NONE, interval, number
 from semsim.reporting.tables import Cells, Table, table_of
 from semsim.targets import NETWORKS
-from semsim.targets.each_image import check_trainable
-from semsim.targets.model import TargetModel
-from semsim.types import LabelledImages
-
-_PLAIN = Plugin(name="none")
 
 
 class MapCell(NamedTuple):
@@ -72,87 +67,6 @@ def cells_of(campaign: Campaign) -> Iterator[tuple[MapCell, str, str]]:
         for strategy in campaign.strategies:
             cell = MapCell(network, strategy_label(strategy), read_attack(attack).name)
             yield cell, attack, strategy
-
-
-@dataclass(frozen=True, kw_only=True)
-class Refused:
-    """Attacks and strategies of a campaign that its network cannot have, with the reasons."""
-
-    campaign: Campaign
-    attacks: Mapping[str, str]
-    strategies: Mapping[str, str]
-
-    def cells(self) -> dict[MapCell, str]:
-        """The cells that cannot be; where both refuse, the strategy's reason."""
-        return {
-            cell: why
-            for cell, attack, strategy in cells_of(self.campaign)
-            if (why := self.strategies.get(strategy) or self.attacks.get(attack))
-        }
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The plan of the campaign without them."""
-        attacks = tuple(one for one in self.campaign.attacks if one not in self.attacks)
-        strategies = tuple(one for one in self.campaign.strategies if one not in self.strategies)
-        return plan_of(replace(self.campaign, attacks=attacks, strategies=strategies))
-
-    def lines(self) -> Iterator[str]:
-        """Yield what is refused, a line a reason."""
-        network = read_plugin(NETWORKS, self.campaign.architectures[0]).name
-        for kind in (self.attacks, self.strategies):
-            for why in dict.fromkeys(kind.values()):
-                names = [text.partition(":")[0] for text, one in kind.items() if one == why]
-                yield f"{network} without {listed(names)}: {why}"
-
-
-@cache
-def refused(campaign: Campaign) -> Refused:
-    """Return what the network of a campaign refuses, by trial on one that has not learned.
-
-    Raises `DataError` where the pictures are not there.
-    """
-    images = load(read_plugin(DATASETS, campaign.datasets[0]), "train")
-    model, one = _untrained(read_plugin(NETWORKS, campaign.architectures[0]), images), [0]
-
-    def attacked(text: str) -> object:
-        return attack_images(model, images.pick(one), _PLAIN, read_attack(text), one, one_step)
-
-    def trained(text: str) -> None:
-        found = read_strategy(text)
-        check_trainable(model, build(DEFENCES, found.name, found.settings))
-
-    return Refused(
-        campaign=campaign,
-        attacks=_refusals(attacked, campaign.attacks),
-        strategies=_refusals(trained, campaign.strategies),
-    )
-
-
-def _refusals(tried: Callable[[str], object], texts: Sequence[str]) -> dict[str, str]:
-    """Return the reason of each text that is refused when it is `tried`; one begins, or is not."""
-    found = {}
-    for text in texts:
-        try:
-            tried(text)
-        except SettingsError as error:
-            found[text] = str(error)
-        except StopRequestedError:
-            pass
-    return found
-
-
-def _untrained(network: Plugin, images: LabelledImages) -> TargetModel:
-    channels, height, width = images.images.shape[1:]
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return TargetModel(
-            build(NETWORKS, network.name, network.settings),
-            images.classes,
-            mean=[0.5] * channels,
-            std=[0.5] * channels,
-            size=(height, width),
-        ).eval()
 
 
 def strategies() -> tuple[str, ...]:
@@ -180,11 +94,6 @@ def scale_of(name: str) -> JudgedScale:
     )
 
 
-def plans_of(scale: JudgedScale) -> dict[str, Plan]:
-    """Return the plan of each network, without what does not go together."""
-    return {campaign.name: refused(campaign).plan for _, campaign in scale.parts}
-
-
 def key_of(planned: PlannedSet) -> MapCell:
     """Return the map cell of a set."""
     network, _, strategy = planned.target.plan.label.partition("/")
@@ -204,17 +113,21 @@ def cells_text(scale: JudgedScale, plans: Mapping[str, Plan]) -> str:
             "cannot be is told once it is."
         )
     tried = [refused(one) for _, one in scale.parts]
+    unfit = sum(
+        bool(one.why(attack, strategy))
+        for one in tried
+        for _, attack, strategy in cells_of(one.campaign)
+    )
     n, images = sum(len(plan.sets) for plan in plans.values()), scale.parts[0][1].images
     return "\n".join(
         [
             f"Scale {scale.name}: {counted(n, 'cell')} to compute, {images} originals each; "
-            f"{sum(len(one.cells()) for one in tried)} that cannot be.",
+            f"{unfit} that cannot be.",
             *(line for one in tried for line in one.lines()),
         ]
     )
 
 
-OK, FAILED, UNFIT = "ok", "failed", "cannot be"  # the status of a cell; "ok" has pictures
 DRAWS = 2000  # of attacks and targets
 _DPI = 150  # of a picture that a page shows whole
 _LEADS = ("metric", "title", "other", "other_title", "difference", "low", "high")
@@ -224,12 +137,11 @@ def rows(scale: JudgedScale, sets: Sets, judged: Judged) -> Iterator[dict[str, A
     """Yield a row a cell: its key, `status` and counts, the facts of its target, and means."""
     for _, campaign in scale.parts:
         tried = refused(campaign)
-        unfit, plan = tried.cells(), tried.plan
-        found = dict(zip(map(key_of, plan.sets), sets[campaign.name], strict=True))
-        for key, attack, _ in cells_of(campaign):
+        found = dict(zip(map(key_of, tried.plan.sets), sets[campaign.name], strict=True))
+        for key, attack, strategy in cells_of(campaign):
             about = {**key._asdict(), "attacker": threat_of(read_attack(attack)).words}
-            if key not in found:
-                yield {**about, "status": UNFIT, "why": unfit[key], "simulated": True}
+            if why := tried.why(attack, strategy):
+                yield {**about, "status": UNFIT, "why": why, "simulated": True}
                 continue
             own, target = judged.facts([found[key]]), found[key].run["target"]
             names = ("accuracy", "at_chance", "epsilon")
@@ -266,7 +178,7 @@ def _grid(cells: pd.DataFrame, network: str, name: str, title: str) -> Table:
     for attack in dict.fromkeys(own["attack"]):
         by = own[own["attack"] == attack].set_index("strategy")
         attacker = by["attacker"].iloc[0]
-        lines.append([attack, attacker, *(_text(by.loc[one], name) for one in strategies)])
+        lines.append([attack, attacker, *(cell_text(by.loc[one], name) for one in strategies)])
     head = ["attack", "attacker", *strategies]
     told = titled("everything", "grid", title=title, network=network, marks=SAYS_NOTHING)
     frame = own[["strategy", "attack", "attacker", name]]
@@ -281,22 +193,6 @@ def _target(cells: pd.DataFrame) -> str:
     promised = one["target_epsilon"]
     epsilon = "" if pd.isna(promised) else f", ε = {promised:.3g}"
     return f"{one['target_accuracy']:.0%}{'°' if one['target_at_chance'] else ''}{epsilon}"
-
-
-def _text(row: Mapping[Any, Any] | pd.Series, name: str) -> str:
-    if row["status"] != OK:
-        return "×" if row["status"] == FAILED else NONE
-    value = f"{row[name]:.0%}" if name == "people" else number(row[name], 2)
-    whole = row["n_ok"] == row["n_attacked"]
-    return value if whole else f"{value} ({row['n_ok']:.0f} of {row['n_attacked']:.0f})"
-
-
-def controls_table(found: Found, shown: Mapping[str, str]) -> Table:
-    """Return a line a control, by the columns of `shown`."""
-    own = found.rows[found.rows["status"] == CONTROL].assign(status=OK)
-    lines = [[row["attack"], *(_text(row, name) for name in shown)] for row in rows_of(own)]
-    told = titled("everything", "controls", marks=SAYS_NOTHING)
-    return table(told, own, ["picture", *shown.values()], lines)
 
 
 def _rho(found: Found) -> Table:
@@ -318,18 +214,6 @@ def with_ranges(found: Found) -> pd.DataFrame:
         for name in found.agreement["metric"]
     ]
     return found.agreement.assign(**pd.DataFrame(ends, columns=["low", "high"]))
-
-
-def reasons_table(cells: pd.DataFrame) -> Table:
-    """Return reasons of cells without a number, or with fewer pictures, a line a reason."""
-    told, lines = cells[cells["why"] != ""], []
-    for (status, why, network), part in told.groupby(["status", "why", "network"], sort=False):
-        names = (", ".join(dict.fromkeys(part[one])) for one in ("attack", "strategy"))
-        what = "some pictures did not come back" if status == OK else status
-        cell = counted(len(part), "cell")
-        lines.append([*map(str, (network, *names, cell, what, why))])
-    head = ["network", "attacks", "strategies", "how many", "what", "why"]
-    return table(titled("everything", "reasons"), told, head, lines)
 
 
 # As a two-way cluster bootstrap (Owen 2007, "The pigeonhole bootstrap").

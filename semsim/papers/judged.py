@@ -5,37 +5,48 @@ judged beside controls, and ranked in one way, by one command. A set of controls
 and ranked nowhere.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
 import typer
 
+from semsim.attacks.as_text import read_attack
 from semsim.base.cli import terminal
-from semsim.base.cli.terminal import say
-from semsim.base.errors import DataError
+from semsim.base.cli.terminal import rows_of, say
+from semsim.base.errors import DataError, SettingsError, StopRequestedError
 from semsim.base.metric_spec import beside_votes
-from semsim.base.registry import read_plugin
+from semsim.base.progress import one_step
+from semsim.base.registry import Plugin, built, read_plugin
 from semsim.base.sets.reader import ReconstructionSet, read_set
 from semsim.base.stats.analysis import AnalysisSettings, analyse
 from semsim.base.stats.evidence import Evidence
-from semsim.base.words import listed
+from semsim.base.words import counted, listed
+from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.plan import Campaign, Plan
+from semsim.campaign.work import attack_images
 from semsim.datasets import DATASETS
+from semsim.defences import DEFENCES
+from semsim.defences.strategies import read_strategy
 from semsim.device import pick_device
 from semsim.learning.evaluation import evidence_of
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.papers import engine, simulated_votes
+from semsim.papers.simulated_votes import CONTROL, SAYS_NOTHING
 from semsim.reporting import writing
 from semsim.reporting.canvas import SIMULATED
-from semsim.reporting.notation import interval, number, reason
+from semsim.reporting.notation import NONE, interval, number, reason
 from semsim.reporting.tables import Cells, Table, table_of
+from semsim.targets import NETWORKS
+from semsim.targets.each_image import check_trainable
+from semsim.targets.model import TargetModel
 from semsim.weights import CHECKPOINTS
 
 SizeOption = Annotated[
@@ -50,7 +61,11 @@ METRICS = (
 )
 # Ranked by the share of votes: few images make coarse majorities. Nothing reads a p here.
 RANKED = AnalysisSettings(headline="mean-response", permutations=99)
+OK, FAILED, UNFIT = "ok", "failed", "cannot be"  # the status of a cell; "ok" has pictures
 ENOUGH = 0.9  # of the originals: fewer, and simulated people are too blunt to stand for anybody
+
+
+_PLAIN = Plugin(name="none")
 
 
 class Judged(NamedTuple):
@@ -109,7 +124,7 @@ class Judged(NamedTuple):
 
     def agreement(self, columns: Sequence[str]) -> pd.DataFrame:
         """Return each metric's agreement on sets made by attacks, in `columns` of the analysis."""
-        attacked = self._where("attack", lambda own: own != simulated_votes.CONTROL)
+        attacked = self._where("attack", lambda own: own != CONTROL)
         found = analyse(attacked.evidence(), self.specs, RANKED).agreement
         return found.reindex(columns=list(columns))
 
@@ -140,6 +155,76 @@ class JudgedScale:
     def dataset(self) -> str:
         """The data set of all campaigns."""
         return self.parts[0][1].datasets[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """Attacks and strategies of a campaign that its network cannot have, with the reasons."""
+
+    campaign: Campaign
+    attacks: Mapping[str, str]
+    strategies: Mapping[str, str]
+
+    def why(self, attack: str, strategy: str) -> str:
+        """Return why a cell cannot be, "" where it can; of two reasons the strategy's."""
+        return self.strategies.get(strategy) or self.attacks.get(attack, "")
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the campaign without them."""
+        attacks = tuple(one for one in self.campaign.attacks if one not in self.attacks)
+        strategies = tuple(one for one in self.campaign.strategies if one not in self.strategies)
+        return plan_of(replace(self.campaign, attacks=attacks, strategies=strategies))
+
+    def lines(self) -> Iterator[str]:
+        """Yield what is refused, a line a reason."""
+        network = read_plugin(NETWORKS, self.campaign.architectures[0]).name
+        for kind in (self.attacks, self.strategies):
+            for why in dict.fromkeys(kind.values()):
+                names = [text.partition(":")[0] for text, one in kind.items() if one == why]
+                yield f"{network} without {listed(names)}: {why}"
+
+
+@cache
+def refused(campaign: Campaign) -> Refused:
+    """Return what the network of a campaign refuses, by trial on one that has not learned.
+
+    Raises `DataError` where the pictures are not there.
+    """
+    images, one = load(campaign.datasets[0], "train"), [0]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = TargetModel.on(built(NETWORKS, campaign.architectures[0]), images).eval()
+
+    def attacked(text: str) -> object:
+        return attack_images(model, images.pick(one), _PLAIN, read_attack(text), one, one_step)
+
+    def trained(text: str) -> None:
+        check_trainable(model, built(DEFENCES, read_strategy(text)))
+
+    return Refused(
+        campaign=campaign,
+        attacks=_refusals(attacked, campaign.attacks),
+        strategies=_refusals(trained, campaign.strategies),
+    )
+
+
+def _refusals(tried: Callable[[str], object], texts: Sequence[str]) -> dict[str, str]:
+    """Return the reason of each text that is refused when it is `tried`; one begins, or is not."""
+    found = {}
+    for text in texts:
+        try:
+            tried(text)
+        except SettingsError as error:
+            found[text] = str(error)
+        except StopRequestedError:
+            pass
+    return found
+
+
+def plans_of(scale: JudgedScale) -> dict[str, Plan]:
+    """Return the plan of each part, without what does not go together."""
+    return {campaign.name: refused(campaign).plan for _, campaign in scale.parts}
 
 
 class Found(NamedTuple):
@@ -376,3 +461,32 @@ def _shown(column: str | tuple[str, str], row: pd.Series) -> str:
         return number(row[column], 2)
     low, high = column
     return interval(row[low], row[high])
+
+
+def controls_table(found: Found, shown: Mapping[str, str]) -> Table:
+    """Return a line a control, by the columns of `shown`."""
+    own = found.rows[found.rows["status"] == CONTROL].assign(status=OK)
+    lines = [[row["attack"], *(cell_text(row, name) for name in shown)] for row in rows_of(own)]
+    told = engine.titled("everything", "controls", marks=SAYS_NOTHING)
+    return engine.table(told, own, ["picture", *shown.values()], lines)
+
+
+def reasons_table(cells: pd.DataFrame) -> Table:
+    """Return reasons of cells without a number, or with fewer pictures, a line a reason."""
+    told, lines = cells[cells["why"] != ""], []
+    for (status, why, network), part in told.groupby(["status", "why", "network"], sort=False):
+        names = (", ".join(dict.fromkeys(part[one])) for one in ("attack", "strategy"))
+        what = "some pictures did not come back" if status == OK else status
+        cell = counted(len(part), "cell")
+        lines.append([*map(str, (network, *names, cell, what, why))])
+    head = ["network", "attacks", "strategies", "how many", "what", "why"]
+    return engine.table(engine.titled("everything", "reasons"), told, head, lines)
+
+
+def cell_text(row: Mapping[Any, Any] | pd.Series, name: str) -> str:
+    """Return a mean of a cell as it is printed, with the count of pictures where some are lost."""
+    if row["status"] != OK:
+        return "×" if row["status"] == FAILED else NONE
+    value = f"{row[name]:.0%}" if name == "people" else number(row[name], 2)
+    whole = row["n_ok"] == row["n_attacked"]
+    return value if whole else f"{value} ({row['n_ok']:.0f} of {row['n_attacked']:.0f})"

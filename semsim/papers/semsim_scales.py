@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical
 from semsim.base.jobs.orders import changed
-from semsim.base.registry import build
+from semsim.base.registry import built
 from semsim.campaign.plan import DEMO_GRID, Campaign
 from semsim.campaign.vertical import VerticalRun, vertical_folder, vertical_memory
 from semsim.learning import PRESETS, TrainSettings
@@ -300,7 +300,7 @@ def _vertical_works(part: Part, data: Path) -> Sequence[Work]:
     """Return CAFE's trainings, one a target, and its attacks, each on all pictures at once."""
     runs, there = part.vertical, sum(vertical_folder(run, data).exists() for run in part.vertical)
     attacks = [read_vertical(run.attack) for run in runs]
-    steps = sum(build(VERTICAL_ATTACKS, one.name, one.settings).steps for one in attacks)
+    steps = sum(built(VERTICAL_ATTACKS, one).steps for one in attacks)
     epochs = sum(read_training(run.train, TargetTraining(), "--seed").epochs for run in runs)
     (dataset,) = part.campaign.datasets
     pictures = part.campaign.images

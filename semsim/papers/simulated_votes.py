@@ -19,7 +19,7 @@ from semsim.base.cli.terminal import TerminalBar
 from semsim.base.columns import IMAGE_KEY
 from semsim.base.errors import DataError
 from semsim.base.progress import Report, silent
-from semsim.base.registry import Plugin, build, plain
+from semsim.base.registry import Plugin, built, plain
 from semsim.base.stats.evidence import NONE_ANSWER
 from semsim.base.storage.pieces import key_of
 from semsim.campaign.campaign_job import load
@@ -212,7 +212,7 @@ def data_set_jury(
 def _jury_paths(
     dataset: Plugin, epochs: int, work: Path, jurors: Sequence[Juror] = JURORS
 ) -> list[Path]:
-    content = content_of(build(DATASETS, dataset.name, dataset.settings))
+    content = content_of(built(DATASETS, dataset))
     asked = [plain(dataset), epochs, *([content] if content else [])]
     keys = [
         key_of(["jury/3", place, *_plain(juror), *asked], 16) for place, juror in enumerate(jurors)

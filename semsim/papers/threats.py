@@ -25,23 +25,21 @@ from semsim.campaign.plan import Campaign, Plan, PlannedSet
 from semsim.campaign.store import PieceStore
 from semsim.defences.strategies import strategy_label
 from semsim.papers.engine import DECLARED, of_preset, titled
-from semsim.papers.everything import (
+from semsim.papers.judged import (
     FAILED,
     OK,
     UNFIT,
-    controls_table,
-    plans_of,
-    reasons_table,
-    refused,
-)
-from semsim.papers.judged import (
     Found,
     Judged,
     JudgedScale,
     JudgedTable,
     Sets,
     command_of,
+    controls_table,
     jury_note,
+    plans_of,
+    reasons_table,
+    refused,
 )
 from semsim.papers.simulated_votes import CONTROL, SAYS_NOTHING
 from semsim.reporting import writing
@@ -141,7 +139,7 @@ def rows(scale: JudgedScale, sets: Sets, judged: Judged) -> Iterator[dict[str, A
                 **{"attacker": threat_of(attack, shared).words, "simulated": True},
                 **{"originals": len(images), "seeds": len(campaign.seeds)},
             }
-            if why := tried.strategies.get(strategy) or tried.attacks.get(text):
+            if why := tried.why(text, strategy):
                 yield {**about, "status": UNFIT, "why": why}
                 continue
             key = (about["strategy"], state, attack.name)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import torch
 from safetensors.torch import load_file
@@ -14,6 +14,7 @@ from semsim.base.registry import build
 from semsim.base.storage.records import guarded
 from semsim.targets.chance import CLASSIFIER
 from semsim.targets.layers import plain_attention
+from semsim.types import LabelledImages
 from semsim.weights import read_facts, write_tensors
 
 
@@ -67,6 +68,20 @@ class TargetModel(nn.Module):
         self.body, self.head = _parts(architecture, len(mean), size, len(self.classes))
         self.register_buffer("mean", torch.tensor(mean).view(1, -1, 1, 1))
         self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1))
+
+    @classmethod
+    def on(
+        cls,
+        architecture: Architecture | Whole,
+        data: LabelledImages,
+        mean: Sequence[float] = (),
+        std: Sequence[float] = (),
+    ) -> "TargetModel":
+        """Return a classifier for the pictures of `data`; mean and std are 0.5 where not given."""
+        channels, height, width = data.images.shape[1:]
+        usual = [0.5] * channels
+        facts: dict[str, Any] = {"mean": mean or usual, "std": std or usual}
+        return cls(architecture, data.classes, **facts, size=(height, width))
 
     def features(self, images: Tensor) -> Tensor:
         """Return `head`'s input: (N, C, H, W) in [0, 1] to (N, d); of a whole one its logits."""

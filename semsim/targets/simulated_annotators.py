@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from semsim.base.progress import Report, silent
-from semsim.base.registry import Plugin, build
+from semsim.base.registry import Plugin, built
 from semsim.datasets.symbols import Symbols
 from semsim.targets import TARGETS
 from semsim.targets.chance import target_facts
@@ -139,7 +139,7 @@ def juror_of(
     juror = juror or JURORS[place]
     bad = in_turn(juror.bad)
     training = Training(
-        architecture=build(TARGETS, juror.architecture.name, juror.architecture.settings),
+        architecture=built(TARGETS, juror.architecture),
         data=with_nothing(learned, seed),
         settings=TrainSettings(
             **{"batch_size": 32, **juror.training},

@@ -419,13 +419,7 @@ def _fresh_model(training: Training) -> TargetModel:
         std = deviations(data.images, (0, 2, 3))
     with torch.random.fork_rng():  # torch's layers initialise from the global generator only
         torch.manual_seed(training.settings.seed)
-        model = TargetModel(
-            architecture,
-            data.classes,
-            mean=mean,
-            std=std,
-            size=(data.images.shape[2], data.images.shape[3]),
-        )
+        model = TargetModel.on(architecture, data, mean, std)
     if isinstance(architecture, Pretrained):
         architecture.start(model.body)
     if isinstance(architecture, Calibrated) and training.private is None:

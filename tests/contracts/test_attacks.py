@@ -17,7 +17,7 @@ from semsim.attacks.descent import Together
 from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.attacks.observe import assumptions, observe_gradient
 from semsim.base.errors import AttackFailedError, SettingsError
-from semsim.base.registry import build
+from semsim.base.registry import build, built
 from semsim.defences.none import NoDefence
 from semsim.images import to_uint8
 from semsim.targets.convnet import SmallCNN
@@ -274,7 +274,7 @@ KNOWN = {
 def test_the_numbers_of_an_attack_are_what_they_were(text):
     plugin = read_attack(text)
     model = pooled() if reads_pooling(plugin.name) else chain(plugin.name)
-    attack = build(ATTACKS, plugin.name, plugin.settings)
+    attack = built(ATTACKS, plugin)
     seen = [seen_in_double(model, seed) for seed in (3, 4, 5)]
     found = run_many(attack, seen, rngs=seeded(0, 1, 2))
     numbers = [

@@ -16,7 +16,7 @@ from torch import nn
 from semsim.attacks.linear.rank import Shape
 from semsim.base.cli.terminal import Json, say, show_told, text_table, told_errors
 from semsim.base.errors import DataError, SemsimError, SettingsError
-from semsim.base.registry import build, read_plugin
+from semsim.base.registry import built, read_plugin
 from semsim.reporting.export import write_picture
 from semsim.systems.audit.advice import TryOut, advice, described, signed, stated, try_outs
 from semsim.systems.audit.client import client_text, client_view
@@ -136,7 +136,7 @@ def model_of(text: str, input_shape: Shape, seed: int) -> nn.Module:
             return _built_in(text.removeprefix("cnn3:"), input_shape)
         if text.partition(":")[0] in TARGETS:
             plugin = read_plugin(TARGETS, text)
-            made = build(TARGETS, plugin.name, plugin.settings)
+            made = built(TARGETS, plugin)
             facts = {"mean": [0.5] * input_shape[0], "std": [0.5] * input_shape[0]}
             names = [str(number) for number in range(_CLASSES)]
             size = (input_shape[1], input_shape[2])

@@ -22,7 +22,7 @@ from semsim.base.errors import SettingsError, StopRequestedError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.orders import to_record
 from semsim.base.progress import Progress, Report, one_step, silent
-from semsim.base.registry import build, check_settings, read_plugin
+from semsim.base.registry import built, check_settings
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import read_record, write_record
 from semsim.base.words import counted
@@ -80,13 +80,10 @@ def load(text: str, coding: Mapping[str, Any] | None = None) -> Loaded:
         coding: See `of_own_table`.
     """
     if text.strip().partition(":")[0] in OWN:
-        own = read_plugin(OWN, text)
-        table = build(OWN, own.name, own.settings)
-        return Loaded(data=of_own_table(table, coding), images=None)
+        return Loaded(data=of_own_table(built(OWN, text), coding), images=None)
     if text.strip() in TABLES:
         return Loaded(data=of_table(text.strip()), images=None)
-    plugin = read_plugin(DATASETS, text)
-    dataset = build(DATASETS, plugin.name, plugin.settings)
+    dataset = built(DATASETS, text)
     images, held_out = dataset("train"), dataset("test")
     return Loaded(data=of_images(images, held_out), images=images, held_out=held_out)
 

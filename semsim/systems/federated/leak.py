@@ -17,7 +17,7 @@ from semsim.attacks import ATTACKS, run_many
 from semsim.attacks.as_text import read_attack, threat_of
 from semsim.base.errors import AttackFailedError, DataError
 from semsim.base.progress import Progress, Report, silent
-from semsim.base.registry import all_settings, build
+from semsim.base.registry import all_settings, built
 from semsim.base.storage.versions import software_versions
 from semsim.base.threat import ThreatModel
 from semsim.sets.image import result_of, set_images
@@ -112,8 +112,7 @@ class LeakStudy:
     def _matched(self, arm: PartyArm, report: Report) -> list[Found]:
         run, count = self.run_of(arm), self.order.images
         seen = one_model_each([treated(run, arm, client) for client in range(count)])
-        attack = read_attack(self.order.attack)
-        tool = build(ATTACKS, attack.name, attack.settings)
+        tool = built(ATTACKS, read_attack(self.order.attack))
         of_one_model: dict[int, list[int]] = {}
         for client, one in enumerate(seen):
             of_one_model.setdefault(id(one.model), []).append(client)

@@ -13,7 +13,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
 from semsim.base.jobs.orders import Place, changed, from_record, to_record
 from semsim.base.progress import Report, silent
-from semsim.base.registry import Checked, Registry, build, read_plugin, setting
+from semsim.base.registry import Checked, Registry, built, read_plugin, setting
 from semsim.base.storage.names import checked_name
 from semsim.base.storage.places import toml_of
 from semsim.base.storage.records import read_object
@@ -203,7 +203,7 @@ def check(plan: SplitPlan) -> SplitPlan:
     for text in plan.networks:
         make_network(text)
     for text in plan.defences:
-        make_defence(text)
+        built(SPLIT_DEFENCES, text)
     for arm in plan.attacks:
         ARMS[arm]
     for metric in plan.metrics:
@@ -228,22 +228,9 @@ def make_network(text: str) -> Any:
 
     # Where it can be cut does not depend on the images.
     any_task = ImageTask(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
-    found = read_plugin(SPLIT_NETWORKS, text)
-    network = build(SPLIT_NETWORKS, found.name, found.settings)
+    network = built(SPLIT_NETWORKS, text)
     check_cuts(network, any_task)
     return network
-
-
-def make_defence(text: str) -> Any:
-    """The defence written as `text`."""
-    found = read_plugin(SPLIT_DEFENCES, text)
-    return build(SPLIT_DEFENCES, found.name, found.settings)
-
-
-def make_dataset(text: str) -> Any:
-    """The data set written as `text`."""
-    found = read_plugin(DATASETS, text)
-    return build(DATASETS, found.name, found.settings)
 
 
 def model_name(network: str, defence: str, seed: int) -> str:

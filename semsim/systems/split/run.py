@@ -25,13 +25,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from semsim.base.errors import JobError
 from semsim.base.progress import Progress, Report, silent
-from semsim.base.registry import plain
+from semsim.base.registry import built, plain
 from semsim.base.storage import pieces
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.pieces import Pieces
 from semsim.base.storage.versions import software_versions
 from semsim.base.threat import ThreatModel
 from semsim.base.words import counted
+from semsim.datasets import DATASETS
 from semsim.defences.none import NoDefence
 from semsim.device import now_on, pick_device
 from semsim.grid.executor import Piece, Standing, compute
@@ -46,6 +47,7 @@ from semsim.metrics.structural import ssim
 from semsim.sets.image import SetImage, picture_bytes
 from semsim.sets.no_attack_baseline import Count, judged
 from semsim.sets.writer import write_set
+from semsim.systems.split import SPLIT_DEFENCES
 from semsim.systems.split.attacks import FeatureInversion
 from semsim.systems.split.defences import draw_selector, stage_of
 from semsim.systems.split.networks import (
@@ -66,8 +68,6 @@ from semsim.systems.split.plan import (
     attack_name,
     attacks_on,
     check,
-    make_dataset,
-    make_defence,
     make_network,
     model_name,
     set_folder,
@@ -449,7 +449,7 @@ class SplitRun:
     """The plan with its images at hand."""
 
     def __init__(self, plan: SplitPlan, place: SplitPlace) -> None:
-        dataset = make_dataset(plan.dataset)
+        dataset = built(DATASETS, plan.dataset)
         self.plan, self.place = plan, place
         self.data: tuple[LabelledImages, LabelledImages] = (dataset("train"), dataset("test"))
         self.store = SplitStore(place.data)
@@ -559,14 +559,14 @@ class SplitRun:
 
     def key(self, network: str, defence: str, seed: int) -> str:
         """Of a trained system."""
-        parts = [make_network(network), make_defence(defence), self.plan.train]
+        parts = [make_network(network), built(SPLIT_DEFENCES, defence), self.plan.train]
         return key_of({"data": self.digests[0], "parts": plain(parts), "seed": seed})
 
     def system(
         self, network: str, defence: str, seed: int, report: Report
     ) -> tuple[SplitSystem, dict[str, Any], str]:
         """The system on the CPU, trained now or before, what is told about it, and its key."""
-        net, shield = make_network(network), make_defence(defence)
+        net, shield = make_network(network), built(SPLIT_DEFENCES, defence)
         key = self.key(network, defence, seed)
         bench = Bench(
             network=net,
@@ -652,7 +652,7 @@ class SplitRun:
             "model": trained.model,
             "target": {
                 "architecture": plain(make_network(trained.network)),
-                "strategy": plain(make_defence(trained.defence)),
+                "strategy": plain(built(SPLIT_DEFENCES, trained.defence)),
                 "train": plain(self.plan.train),
                 **facts_of_test(trained.accuracy, test.labels.tolist(), len(test.classes)),
                 "valid": trained.valid,
@@ -715,7 +715,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def effort(plan: SplitPlan) -> Effort:
     """Return what carrying out `plan` makes; raises what is wrong with it."""
     check(plan)
-    made = make_dataset(plan.dataset)
+    made = built(DATASETS, plan.dataset)
     task, test = task_of(made("train")), made("test")
     systems = [
         untrained(make_network(network), defence, task)
@@ -749,7 +749,7 @@ def planned_sets(plan: SplitPlan, data: Path) -> tuple[tuple[str, str, Path], ..
 
 def untrained(network: SplitNetwork, defence: str, task: AnyTask) -> SplitSystem:
     """Return a system that has the parts of one with `defence`, written as text."""
-    shield = make_defence(defence)
+    shield = built(SPLIT_DEFENCES, defence)
     bodies = getattr(shield, "bodies", 1)
     made = empty_system(network, task, bodies=bodies)
     made.selector = draw_selector(bodies, getattr(shield, "selected", bodies), 0)

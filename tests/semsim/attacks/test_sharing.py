@@ -3,7 +3,7 @@ import pytest
 from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.as_text import check_attack, read_attack, read_shared, threat_of
 from semsim.base.errors import SettingsError, UnknownNameError
-from semsim.base.registry import Plugin, all_settings, build
+from semsim.base.registry import Plugin, all_settings, build, built
 
 SEVERAL = {"invgrad", "prior", "spear", "imprint"}
 
@@ -59,7 +59,7 @@ def test_a_way_there_is_not():
 
 def test_pictures_go_round():
     plugin = read_shared("update:steps=5,batch=2,held=6")
-    made = build(SHARED, plugin.name, plugin.settings)
+    made = built(SHARED, plugin)
     assert made.pictures == 6
     assert [(t.start, t.stop) for t in made.local.turns(6)] == [
         *[(0, 2), (2, 4), (4, 6)],

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from semsim.base.errors import SettingsError, UnknownNameError
-from semsim.base.registry import build
+from semsim.base.registry import built
 from semsim.defences import DEFENCES, STRATEGIES, make, parse, spell
 from semsim.defences.gradient_noise import GradientNoise
 
@@ -38,7 +38,7 @@ def test_text_means_a_name_and_settings(text):
     assert (found.name, found.settings) == SPECS[text]
     assert parse(spell(found.name, found.settings)) == found
     assert json.loads(json.dumps(found.settings)) == found.settings
-    assert make(text) == build(DEFENCES, found.name, found.settings)
+    assert make(text) == built(DEFENCES, found)
 
 
 @pytest.mark.parametrize(

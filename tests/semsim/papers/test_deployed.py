@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from benchmarks.papers import read_deployed
 from semsim.attacks.as_text import read_attack
 from semsim.base.errors import SettingsError
-from semsim.base.registry import build, read_plugin
+from semsim.base.registry import built, read_plugin
 from semsim.campaign.plan import check
 from semsim.cli.reproduce import app
 from semsim.papers import deployed
@@ -60,9 +60,7 @@ def test_small_has_the_steps_and_the_batch_that_were_asked_for():
 def test_the_network_with_batch_norm_differs_in_that_alone(name):
     texts = dict.fromkeys(one.architectures[0] for _, one in scale_of(name).parts)
     plain, normal = (read_plugin(TARGETS, text) for text in texts)
-    bodies = [
-        build(TARGETS, one.name, one.settings).build(3, (32, 32))[0] for one in (plain, normal)
-    ]
+    bodies = [built(TARGETS, one).build(3, (32, 32))[0] for one in (plain, normal)]
     kinds = [[type(one) for one in body] for body in bodies]
     assert nn.BatchNorm2d not in kinds[0]
     assert [kind for kind in kinds[1] if kind is not nn.BatchNorm2d] == kinds[0]

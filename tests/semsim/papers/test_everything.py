@@ -63,7 +63,12 @@ def test_what_does_not_go_together_is_known_before_anything_is_computed():
     scale = scale_of("smoke")
     campaigns = [one for _, one in scale.parts]
     tried, plans = [refused(one) for one in campaigns], plans_of(scale)
-    unfit = {key: why for one in tried for key, why in one.cells().items()}
+    unfit = {
+        key: why
+        for one in tried
+        for key, attack, strategy in cells_of(one.campaign)
+        if (why := one.why(attack, strategy))
+    }
     assert {key.network for key in unfit if key.attack not in LINEAR} == {"cnn-small"}
     assert "cannot undo BatchNorm2d" in unfit[MapCell("cnn-small", "none", "rgap")]
     # Both refuse: the strategy's reason stands there, since without it there is no target.

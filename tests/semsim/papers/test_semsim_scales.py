@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from semsim.attacks.as_text import read_attack, read_vertical
-from semsim.base.registry import build
+from semsim.base.registry import build, built
 from semsim.campaign.plan import PlannedTarget, make_plan
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
@@ -188,7 +188,7 @@ def as_it_says(row, column):
 
 def as_planned(target):
     """The same of a target; which seed it has is left open."""
-    made = build(DEFENCES, target.defence.name, target.defence.settings)
+    made = built(DEFENCES, target.defence)
     settings = ()
     if isinstance(made, Operations):
         settings = tuple(tuple(step.operation for step in group) for group in made.groups())

@@ -13,7 +13,7 @@ from benchmarks.cheap_claims import cells_of_threats
 from semsim.attacks import SHARED
 from semsim.attacks.as_text import read_attack, read_shared, threat_of
 from semsim.base.errors import SettingsError
-from semsim.base.registry import build
+from semsim.base.registry import build, built
 from semsim.campaign.plan import check
 from semsim.cli.reproduce import app
 from semsim.papers.threats import ORIGINALS, SEEDS, scale_of, sentence
@@ -24,7 +24,7 @@ def asked(name):
     """Cells of a scale: network, batch, attack and attacker."""
     for _, one in scale_of(name).parts:
         shared = read_shared(one.shares[0])
-        batch = build(SHARED, shared.name, shared.settings).pictures
+        batch = built(SHARED, shared).pictures
         network = one.architectures[0].partition(":")[0]
         for text in one.attacks:
             attack = read_attack(text)
