@@ -122,11 +122,27 @@ def check_threat(needed: ThreatModel, limit: str, who: str) -> None:
 
 
 def attacker_words(run: Mapping[str, Any]) -> str:
-    """Say of a set's `run.json` who attacked and how many parameters were seen; "" if unknown."""
+    """Say of a set's `run.json` who attacked, how much was seen, and what a client could notice.
+
+    "" where nothing of it is known.
+    """
     threat, seen = (
         found if isinstance(found := run.get(name), Mapping) else {} for name in ("threat", "seen")
     )
-    return " · ".join(filter(None, (str(threat.get("words", "")), seen_words(seen))))
+    parts = str(threat.get("words", "")), seen_words(seen), noticed_words(run.get("noticed"))
+    return " · ".join(filter(None, parts))
+
+
+def noticed_words(noticed: object) -> str:
+    """Say what warns a client of a changed model; "" where no sign was looked for.
+
+    Args:
+        noticed: The signs of `run.json`, each with `what` and `warns`.
+    """
+    if not isinstance(noticed, list):
+        return ""
+    warned = [str(one["what"]).partition(",")[0] for one in noticed if one["warns"]]
+    return f"a client could notice {listed(warned)}" if warned else "no sign warns a client"
 
 
 def seen_words(seen: Mapping[str, Any]) -> str:

@@ -35,7 +35,6 @@ from semsim.base.registry import (
 )
 from semsim.base.storage import pieces
 from semsim.base.storage.names import checked_name
-from semsim.base.threat import attacker_words
 from semsim.base.words import counted
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import ROOT, content_of
@@ -175,11 +174,6 @@ class PlannedSet:
     def key(self) -> str:
         """Of all its cells: the same where the set would be the same."""
         return key_of(self.model, [cell.key for cell in self.cells])
-
-    @property
-    def attacker(self) -> str:
-        """Knowledge of the attacker and the share of parameters seen, in words."""
-        return attacker_words(self.facts)
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from semsim.sets.image import set_image
 from semsim.sets.writer import write_set
 from semsim.targets import NETWORKS
 from semsim.targets.chance import target_facts
+from semsim.targets.noticed import signs_of
 from semsim.types import LabelledImages
 from semsim.weights import sha256_of
 
@@ -390,6 +391,7 @@ def _run_record(
         "attack": named(ATTACKS, planned.attack),
         "shared": _shared_record(planned),
         **planned.facts,
+        **_noticed(store, planned, images),
         "together": planned.together,
         "seed": target.seed,
         "status": "ok",
@@ -397,6 +399,16 @@ def _run_record(
         "n_crashed": sum(cell.crashed for cell in cells),
         "versions": software_versions(),
     }
+
+
+def _noticed(
+    store: PieceStore, planned: PlannedSet, images: LabelledImages
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the signs that a client could notice, of an attack that changes the model."""
+    key = planned.target.key
+    if not planned.facts["threat"]["changes_model"] or key not in store.weights:
+        return {}
+    return {"noticed": [asdict(one) for one in signs_of(store.weights.path(key), images)]}
 
 
 def _target_record(store: PieceStore, planned: PlannedSet) -> dict[str, Any]:

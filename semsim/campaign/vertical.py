@@ -21,6 +21,7 @@ import torch
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical, threat_of
 from semsim.attacks.cafe import Cafe, Quartered, QuarteredNet, drawn_batches, observe_vertical
+from semsim.attacks.parameters import seen_in
 from semsim.base.errors import AttackFailedError, DataError, SettingsError
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Plugin, built, named, read_plugin, setting
@@ -178,6 +179,7 @@ def _attacked(run: VerticalRun, *, report: Report) -> tuple[dict[str, Any], list
         },
         "attack": named(VERTICAL_ATTACKS, plugin),
         "threat": threat_of(plugin).record(),
+        "seen": seen_in(model, dict(model.named_parameters())),
         "vertical": asdict(run),
         "seed": run.seed,
         "status": "ok",

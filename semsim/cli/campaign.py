@@ -278,7 +278,8 @@ def campaign_summary(outcome: dict[str, Any]) -> str:
 
 
 def _set_line(folder: str) -> str:
-    return f"{folder}  target {read_set(Path(folder)).target_words}"
+    found = read_set(Path(folder))
+    return f"{folder}  target {found.target_words}  attacker {found.attacker_words}"
 
 
 def _status(data: Path, name: str, *, alone: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from semsim.base.sets.reader import read_set, set_folders
 from semsim.sets.no_attack_baseline import GUESS, Count, judged_set
 from semsim.sets.recognition import CLEARER
 
-_HEAD = ["set", CLEARER, "nearer", "told apart", "most are clearer"]
+_HEAD = ["set", "attacker", CLEARER, "nearer", "told apart", "most are clearer"]
 
 
 def verdict(
@@ -36,10 +36,11 @@ def _row(folder: Path) -> dict[str, Any]:
     count = Count.of(shown)
     ways = {name: sum(getattr(one, name) for one in shown) for name in ("nearer", "told_apart")}
     counts = {"pictures": count.over, "clearer": count.clearer, **ways}
-    return {"set": found.name, "folder": str(folder), **counts, "comes_back": count.comes_back}
+    about = {"set": found.name, "folder": str(folder), "attacker": found.attacker_words}
+    return {**about, **counts, "comes_back": count.comes_back}
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
     ways = [f"{row[name]}" for name in ("nearer", "told_apart")]
     whole = f"{row['clearer']} of {row['pictures']}"
-    return [row["set"], whole, *ways, "yes" if row["comes_back"] else "no"]
+    return [row["set"], row["attacker"] or "–", whole, *ways, "yes" if row["comes_back"] else "no"]

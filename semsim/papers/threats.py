@@ -48,9 +48,7 @@ from semsim.reporting.leak_map import threat_map
 from semsim.reporting.notation import NONE
 from semsim.reporting.tables import Cells, Table, table_of
 from semsim.targets import NETWORKS
-from semsim.targets.model import load_target
-from semsim.targets.noticed import HELD, signs
-from semsim.types import LabelledImages
+from semsim.targets.noticed import HELD, signs_of
 
 EXACT = 100.0  # dB: with 8 bits a pixel, every one is the original's
 UNTRAINED, TRAINED = "untrained", "trained"
@@ -147,7 +145,8 @@ def rows(scale: JudgedScale, sets: Sets, judged: Judged) -> Iterator[dict[str, A
             for planned, found in own:
                 target = planned.target.key
                 if target not in noticed:
-                    noticed[target] = _noticed(found, target, images)
+                    weights = PieceStore(found.folder.parents[2]).weights.path(target)
+                    noticed[target] = [one.what for one in signs_of(weights, images) if one.warns]
             warned = dict.fromkeys(sign for one, _ in own for sign in noticed[one.target.key])
             yield {**about, **_came_back(own, judged), "noticed": "; ".join(warned)}
 
@@ -204,14 +203,6 @@ def _target(sets: Sequence[ReconstructionSet]) -> dict[str, Any]:
         "at_chance": bool(targets["at_chance"].any()),
         "epsilon": targets["epsilon"].astype(float).max() if trained else float("nan"),
     }
-
-
-def _noticed(found: ReconstructionSet, target: str, images: LabelledImages) -> list[str]:
-    """Return what warns a client of the model that it receives, with pictures of its own."""
-    store = PieceStore(found.folder.parents[2])
-    model = load_target(store.weights.path(target)).eval()
-    held = images.pick(range(min(HELD, len(images))))
-    return [one.what for one in signs(model, held.images, held.labels) if one.warns]
 
 
 def sentence(cells: pd.DataFrame) -> str:

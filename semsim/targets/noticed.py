@@ -3,11 +3,15 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
+
+from semsim.targets.model import load_target
+from semsim.types import LabelledImages
 
 # Neighbouring steps of numbers drawn at random differ by a factor of 3 in the median: the ratio of
 # two exponential variables is log-logistic, and |log| of it has the median log 3.
@@ -35,6 +39,12 @@ class Sign:
     ordinary: str
     warns: bool
     means: str
+
+
+def signs_of(weights: Path, pictures: LabelledImages) -> list[Sign]:
+    """`signs` of a target in a file of weights, with the first pictures as those of a client."""
+    held = pictures.pick(range(min(HELD, len(pictures))))
+    return signs(load_target(weights).eval(), held.images, held.labels)
 
 
 def signs(model: nn.Module, images: Tensor, labels: Tensor) -> list[Sign]:

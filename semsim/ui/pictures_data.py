@@ -61,6 +61,11 @@ class Shelved:
         return self._named("attack")
 
     @property
+    def attacker(self) -> str:
+        """Of `attacker_words`; "" where it is not known."""
+        return "" if self.found is None else self.found.attacker_words
+
+    @property
     def target(self) -> str:
         """Quality of the attacked model, in words; "" where it was not kept."""
         known = None if self.found is None else self.found.run.get("target")
@@ -238,7 +243,7 @@ def facts_of(one: Shelved) -> list[tuple[str, str]]:
         ("Accuracy of the model", one.target),
         ("Trained with", _plugin(target.get("strategy"))),
         ("Attack", _plugin(run.get("attack"))),
-        ("Attacker", one.found.attacker_words),
+        ("Attacker", one.attacker),
         ("Data set", one.dataset),
         ("Size", f"{size[1]}×{size[0]} pixels" if _is_size(size) else ""),
         ("Seed", str(run.get("seed", ""))),

@@ -128,7 +128,7 @@ def _lead(every: Sequence[Shelved]) -> str:
 
 
 def _card(one: Shelved) -> dict[str, Any]:
-    names = ("key", "name", "problem", "changed", "said", "dataset", "attack", "target")
+    names = ("key", "name", "problem", "changed", "said", "dataset", "attack", "attacker", "target")
     facts = {name: getattr(one, name) for name in (*names, "at_chance", "built_in")}
     study = "" if one.built_in else study_address(one.folder.parent.name, "")
     return {**facts, "study": study, "shown": pictures_data.shown_classes(one)}

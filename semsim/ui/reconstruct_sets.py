@@ -5,6 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
@@ -16,9 +17,12 @@ import numpy as np
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from semsim.base.errors import SemsimError
+from semsim.base.errors import DataError, SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
+from semsim.base.sets.set_format import RUN
+from semsim.base.storage.records import RECONSTRUCTION_SET, read_record
+from semsim.base.threat import attacker_words
 from semsim.base.words import counted, words_for_seconds, words_of_test
 from semsim.campaign.campaign_job import CampaignOrder, load, name_of, plan_of, queue_campaign
 from semsim.campaign.forecast import known_estimate, measure, outlook
@@ -117,11 +121,13 @@ class SetView:
     """One target under one attack.
 
     Attributes:
+        attacker: Of `attacker_words`; with the signs for a client once the set is written.
         target: How good it is at its own task, in words; "" until it is trained.
         training: Share done, None where it does not train now.
     """
 
     planned: PlannedSet
+    attacker: str
     cells: tuple[CellView, ...]
     target: str
     training: float | None
@@ -222,9 +228,11 @@ def set_views(context: ScienceContext, campaign: Campaign) -> list[SetView]:
             else _undone(cell, shares)
             for place, cell in enumerate(planned.cells)
         )
+        folder = context.data / "runs" / campaign.name / planned.folder
         views.append(
             SetView(
                 planned=planned,
+                attacker=_attacker(folder, planned),
                 cells=cells,
                 target=_test_words(context, store, key),
                 training=shares.get(key),
@@ -232,6 +240,15 @@ def set_views(context: ScienceContext, campaign: Campaign) -> list[SetView]:
             )
         )
     return views
+
+
+def _attacker(folder: Path, planned: PlannedSet) -> str:
+    facts = planned.facts
+    if facts["threat"]["changes_model"]:
+        with suppress(DataError):
+            kept = read_record(folder / RUN, RECONSTRUCTION_SET, DataError)
+            facts |= {"noticed": kept.get("noticed") if kept.get("key") == planned.key else None}
+    return attacker_words(facts)
 
 
 def _done(
@@ -393,7 +410,7 @@ def verdict_html(views: Sequence[SetView], named: Mapping[str, Any] | None) -> s
     if not _count(views).over:
         return ""
     rows = [
-        (view.planned.model, _target_words(view), view.planned.attacker, _count([view]).short)
+        (view.planned.model, _target_words(view), view.attacker, _count([view]).short)
         for view in views
     ]
     lead = recognised_words(named, [] if named is None else named["sets"])

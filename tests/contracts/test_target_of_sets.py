@@ -91,6 +91,11 @@ def test_a_set_says_how_good_its_target_was_and_whether_that_is_chance(writer, t
     assert ("epsilon" in target) is (", ε = " in found.target_words) is (writer in PROMISING)
     assert found.attacker_words.startswith(found.run["threat"]["words"])
     assert found.run["threat"]["letter"] or found.run["threat"]["system"] != "horizontal"
+    if writer is by_split:  # where features are seen, and no gradient
+        assert "seen" not in found.run
+    else:
+        assert found.run["seen"]["parameters"] == found.run["seen"]["of"] > 0
+        assert " parameters (100%)" in found.attacker_words
     if not found.pairs.empty:  # people are asked about pictures
         target = human_sets.read_set(folder).target
         assert (target.text, target.attacker) == (found.target_words, found.attacker_words)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from semsim.attacks import ATTACKS, run_many
 from semsim.attacks.as_text import read_attack, threat_of
+from semsim.attacks.parameters import seen_in
 from semsim.base.errors import AttackFailedError, DataError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import all_settings, built
@@ -244,7 +245,7 @@ def write_arm(folder: Path, study: LeakStudy, result: ArmResult) -> None:
 def _record(study: LeakStudy, result: ArmResult, attacked: LabelledImages) -> dict[str, Any]:
     """Everything that decided the set, for run.json."""
     order, arm = study.order, ARMS[result.arm]
-    chosen = read_attack(order.attack)
+    chosen, network = read_attack(order.attack), study.run_of(arm).model
     attack = {"name": chosen.name, "settings": all_settings(ATTACKS, chosen)}
     threat = threat_of(chosen)
     if arm.treatment == "closed-form":
@@ -267,6 +268,7 @@ def _record(study: LeakStudy, result: ArmResult, attacked: LabelledImages) -> di
         "federated": {**asdict(arm), "arm": result.arm, "masks": asdict(arm.masks)},
         "attack": attack,
         "threat": threat.record(),
+        "seen": seen_in(network, dict(network.named_parameters())),
         "gradient_difference": result.gradient_difference,
         "seed": order.seed,
         "status": "ok",

@@ -80,6 +80,19 @@ def test_a_limit_that_is_no_letter_is_refused(limit):
         ({"seen": {"parameters": 1, "of": 0}}, ""),
         ({"threat": ThreatModel().record()}, "A"),
         ({"seen": {"parameters": 650, "of": 81280}}, "650 of 81,280 parameters (1%)"),
+        ({"noticed": "equal rows"}, ""),
+        ({"noticed": [{"what": "equal rows", "warns": False}]}, "no sign warns a client"),
+        (
+            {
+                "threat": ThreatModel(changes_model=True).record(),
+                "noticed": [
+                    {"what": "equal rows in a layer", "warns": True},
+                    {"what": "steps between biases, factor (median)", "warns": True},
+                    {"what": "D-SNR", "warns": False},
+                ],
+            },
+            "F · a client could notice equal rows in a layer and steps between biases",
+        ),
         (
             {"threat": ThreatModel(labels=True).record(), "seen": {"parameters": 7, "of": 7}},
             "A, labels known · 7 of 7 parameters (100%)",

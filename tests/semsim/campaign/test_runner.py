@@ -2,7 +2,7 @@
 
 import os
 import signal
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import copies
@@ -23,6 +23,7 @@ from semsim.campaign.watch import RunFolder
 from semsim.grid.machines import connect
 from semsim.grid.previews import STEPS, Preview
 from semsim.images import png_of
+from semsim.targets.noticed import signs_of
 from semsim.targets.train_settings import TrainSettings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -290,6 +291,24 @@ def test_the_part_that_is_shared_is_attacked_named_and_counted(client, tmp_path)
     assert set(last.run["cells"]).isdisjoint(whole.run["cells"])
     residuals = [one.manifest["grey_residual"].tolist() for one in (whole, last)]
     assert residuals[0] != residuals[1]
+
+
+def test_signs_for_a_client_stand_beside_an_attack_that_changes_the_model_alone(client, tmp_path):
+    campaign = toy_campaign(
+        architectures=("imprint:network=lenet,bins=16",),
+        strategies=("none",),
+        attacks=("imprint", "invgrad:steps=1"),
+        shares=("batch-gradient:batch=2",),
+        images=2,
+    )
+    result = run_plan(plan_of(campaign), tmp_path, client, CPU)
+    trap, plain = (read_set(Path(folder)) for folder in result["sets"])
+    assert "noticed" not in plain.run
+    weights = PieceStore(tmp_path).weights.path(plan_of(campaign).targets[0].key)
+    images = plan_of(campaign).images[campaign.datasets[0]]
+    assert trap.run["noticed"] == [asdict(one) for one in signs_of(weights, images)]
+    assert "a client could notice equal rows in a layer" in trap.attacker_words
+    assert "client" not in plain.attacker_words
 
 
 def test_another_campaign_of_the_same_name_is_refused(client, tmp_path):

@@ -61,9 +61,10 @@ def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
     assert "2 ok / 0 failed (2 computed now, 0 done before)" in done.output
     assert "No judge has read these pictures" in done.output
     folder = tmp_path / "runs/tiny/cnn-small__none__invgrad"
-    words = read_set(folder).target_words
+    found = read_set(folder)
+    words = found.target_words
     assert re.search(r"right.* \(chance|right: at chance", words)
-    assert f"{folder}  target {words}\n" in done.output
+    assert f"{folder}  target {words}  attacker {found.attacker_words}\n" in done.output
     assert "0 computed now, 2 done before" in typed(*run).output
     state = typed("status", "--name", "tiny", *data)
     assert "tiny: done; 2 ok / 0 failed / 0 left of 2 images" in state.output

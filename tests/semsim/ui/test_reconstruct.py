@@ -271,6 +271,23 @@ def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
     assert reconstruct_sets.verdict_html([waiting], None) == ""
 
 
+def test_signs_for_a_client_stand_beside_the_attacker_once_a_set_is_written(context):
+    campaign = toy_campaign(
+        architectures=("imprint:network=lenet,bins=16",),
+        strategies=("none",),
+        attacks=("imprint",),
+        shares=("batch-gradient:batch=2",),
+        images=2,
+    )
+    (before,) = reconstruct_sets.set_views(context, campaign)
+    assert before.attacker.startswith("G · ")
+    assert "client" not in before.attacker
+    run_plan(plan_of(campaign), context.data, None, HowToRun(device="cpu"))
+    (after,) = reconstruct_sets.set_views(context, campaign)
+    assert after.attacker.startswith(f"{before.attacker} · a client could notice equal rows")
+    assert after.attacker in reconstruct_sets.verdict_html([after], None)
+
+
 def test_a_picture_that_blew_up_is_flagged(finished):
     context, job = finished
     assert "blew up" not in reconstruct_sets.grid_now(context, job, "invgrad", 1)
