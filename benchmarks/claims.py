@@ -38,8 +38,8 @@ NUMBERS = re.compile(
 )
 SHOWN = re.compile(r"<!--=(\S+) (\S+) ([^\s<>]+)-->(.*?)<!--/-->", re.DOTALL)
 PAGES = (
-    *("README.md", "CONTRIBUTING.md", "data/demo/README.md", "benchmarks/README.md"),
-    "checkpoints/README.md",
+    *("README.md", "CONTRIBUTING.md", "data/demo/README.md", "checkpoints/README.md"),
+    *("benchmarks/README.md", "benchmarks/tables.md"),
 )
 
 

@@ -13,6 +13,7 @@ from typer.main import get_command
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = {
     "benchmarks.md": "benchmarks/README.md",
+    "tables.md": "benchmarks/tables.md",
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "demo.md": "data/demo/README.md",

@@ -16,7 +16,7 @@ from helpers import ROOT
 CEILINGS = {
     "": {"speech": 0.5, "headless": 0.5, "stand": 0.2, "long": 3, "distributive": 0, "percent": 0},
 }
-MOST_WORDS = 15_550  # of README, CONTRIBUTING and docs/, without code and generated tables
+MOST_WORDS = 14_950  # of README, CONTRIBUTING and docs/, without code and generated tables
 MOST_NUMBERS = 1  # in a hundred words of the guides
 DOCUMENTS = ["README.md", "CONTRIBUTING.md"]
 GUIDES = ("docs/how-to", "docs/tutorials")
@@ -103,6 +103,7 @@ def parts() -> dict[str, dict[str, list[str]]]:
     glossary = tomllib.loads((ROOT / "semsim/reporting/glossary.toml").read_text(encoding="utf-8"))
     return {
         "documents": pages,
+        "benchmarks": {n: prose(text) for n, text in read("benchmarks/*.md").items()},
         "templates": {n: template(t) for n, t in read(*(f"{h}*.html" for h in halves)).items()},
         "help": {n: helps(t) for n, t in read(*(f"{h}cli/*.py" for h in halves)).items()},
         "glossary": {"glossary.toml": sentences("\n\n".join(glossary.values()))},
@@ -133,7 +134,7 @@ def share(pattern: str, found: list[str]) -> float:
 
 
 @pytest.mark.parametrize("pattern", CEILINGS[""])
-@pytest.mark.parametrize("part", ["documents", "templates", "help", "glossary"])
+@pytest.mark.parametrize("part", ["documents", "benchmarks", "templates", "help", "glossary"])
 def test_a_part_stays_below_its_ceiling(part, pattern):
     found = [one for text in parts()[part].values() for one in text]
     goal = CEILINGS[""][pattern]

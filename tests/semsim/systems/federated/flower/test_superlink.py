@@ -22,7 +22,7 @@ from semsim.systems.federated.flower.meeting import Guest
 from semsim.systems.federated.rounds import train
 from semsim.systems.federated.settings import FederatedSettings, Pbpfl
 
-PAGE = (ROOT / "docs/how-to/systems.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/federated.md").read_text(encoding="utf-8")
 TYPED = re.search(
     r"^```text\n(semsim-studio federated certificates.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
 )
