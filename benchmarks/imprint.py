@@ -20,13 +20,14 @@ from torch import Tensor
 from benchmarks.attacks import psnr, rng
 from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import begin, judge
-from benchmarks.spear import EXACT, fresh, learned, pictures_in
+from benchmarks.spear import fresh, learned, pictures_in
 from semsim.attacks.descent import attack_updates
 from semsim.attacks.linear.imprint import Imprint as Attack
 from semsim.attacks.linear.imprint import expected
 from semsim.attacks.observe import BatchGradient, assigned, observe_round
 from semsim.base.errors import SettingsError
 from semsim.defences.none import NoDefence
+from semsim.metrics.pixel import exact
 from semsim.targets.imprint import Imprint, Imprinted
 from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel
@@ -70,11 +71,9 @@ def attempt(model: TargetModel, batch: LabelledImages, seed: int) -> Try:
     if not made:
         return Try(0, 0, grey)
     places = assigned(torch.stack(made), batch.images)
-    pairs = [
-        (made[place], one) for one, place in zip(batch.images, places, strict=True) if place >= 0
-    ]
-    exact = sum(float((a - b).square().mean()) <= EXACT for a, b in pairs)
-    return Try(len(made), exact, grey)
+    back = [n for n, place in enumerate(places) if place >= 0]
+    whole = exact(batch.images[back], torch.stack([made[places[n]] for n in back]))
+    return Try(len(made), int(whole.sum()), grey)
 
 
 def main() -> None:

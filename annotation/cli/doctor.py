@@ -26,7 +26,7 @@ PACKAGES = ("gradio", "fastapi", "uvicorn", "SQLAlchemy", "torch", "torchvision"
 LITTLE, NONE = 2_000_000_000, 100_000_000  # bytes that are free
 
 
-class Found(NamedTuple):
+class Finding(NamedTuple):
     """Finding of a check: what, its state (ok, note or stops), what was found, and what to do."""
 
     what: str
@@ -41,7 +41,7 @@ def diagnose(options: argparse.Namespace, others: Iterable[tuple[str, str, str, 
     Args:
         others: Findings of the science about the machine and its weights.
     """
-    rows = [*checks(options), *(Found(*one) for one in others)]
+    rows = [*checks(options), *(Finding(*one) for one in others)]
     if options.json:
         typer.echo(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False))
     else:
@@ -49,7 +49,7 @@ def diagnose(options: argparse.Namespace, others: Iterable[tuple[str, str, str, 
     return int(any(row.state == STOPS for row in rows))
 
 
-def checks(options: argparse.Namespace) -> Iterator[Found]:
+def checks(options: argparse.Namespace) -> Iterator[Finding]:
     """All that the studio needs besides its science; nothing is made or changed."""
     yield from _versions()
     yield _folder(options.data_dir)
@@ -59,18 +59,18 @@ def checks(options: argparse.Namespace) -> Iterator[Found]:
     yield from _proxies(options)
 
 
-def _versions() -> Iterator[Found]:
-    yield Found("SemSim Studio", OK, annotation.__version__, NOTHING)
+def _versions() -> Iterator[Finding]:
+    yield Finding("SemSim Studio", OK, annotation.__version__, NOTHING)
     python = ".".join(map(str, sys.version_info[:3]))
     fits = sys.version_info >= (3, 11)
-    yield Found(
+    yield Finding(
         "Python", OK if fits else STOPS, python, NOTHING if fits else "install 3.11 or newer"
     )
     for name in PACKAGES:
         try:
-            yield Found(name, OK, version(name), NOTHING)
+            yield Finding(name, OK, version(name), NOTHING)
         except PackageNotFoundError:
-            yield Found(name, STOPS, "not installed", _how_to_install())
+            yield Finding(name, STOPS, "not installed", _how_to_install())
 
 
 def _how_to_install() -> str:
@@ -79,52 +79,52 @@ def _how_to_install() -> str:
     return f"pip install {what}"
 
 
-def _folder(folder: Path) -> Found:
+def _folder(folder: Path) -> Finding:
     there = next(one for one in (folder.resolve(), *folder.resolve().parents) if one.exists())
     free = shutil.disk_usage(there).free
     found = f"{folder}: {free / 1e9:.1f} GB free"
     if not os.access(there, os.W_OK) or not there.is_dir():
-        return Found("disk", STOPS, f"{there} cannot be written", "choose another --data-dir")
+        return Finding("disk", STOPS, f"{there} cannot be written", "choose another --data-dir")
     if free < NONE:
-        return Found("disk", STOPS, found, "make room, or choose another --data-dir")
+        return Finding("disk", STOPS, found, "make room, or choose another --data-dir")
     if free < LITTLE:
-        return Found("disk", NOTE, found, "make room: studies and trainings need some GB")
-    return Found("disk", OK, found, NOTHING)
+        return Finding("disk", NOTE, found, "make room: studies and trainings need some GB")
+    return Finding("disk", OK, found, NOTHING)
 
 
-def _pictures(options: argparse.Namespace) -> Found:
+def _pictures(options: argparse.Namespace) -> Finding:
     from annotation.images import answers
 
     try:
         images = pictures(options.images, options.data_dir)
         there = answers(images)
     except SemsimError as error:
-        return Found("pictures", STOPS, str(error), "mend what it says, or give another --images")
+        return Finding("pictures", STOPS, str(error), "mend what it says, or give another --images")
     found = f"{images}" if there else f"none yet at {images}"
-    return Found("pictures", OK, found, NOTHING if there else "nothing to do: a start makes them")
+    return Finding("pictures", OK, found, NOTHING if there else "nothing to do: a start makes them")
 
 
-def _database(url: str, options: argparse.Namespace) -> Iterator[Found]:
+def _database(url: str, options: argparse.Namespace) -> Iterator[Finding]:
     from annotation.store.migrate import standing
 
     try:
         found = standing(url)
     except (SemsimError, OSError) as error:
-        yield Found("database", STOPS, str(error), "mend what it says, or give --database")
+        yield Finding("database", STOPS, str(error), "mend what it says, or give --database")
         return
     if not found.there:
-        yield Found(
+        yield Finding(
             "database", OK, f"none yet at {found.address}", "nothing to do: a start makes it"
         )
     elif found.version != found.newest:
         told = f"version {found.version} is not known here, ours is {found.newest}"
-        yield Found("database", STOPS, told, "update the program, or give another --database")
+        yield Finding("database", STOPS, told, "update the program, or give another --database")
     else:
-        yield Found("database", OK, f"{found.address}, version {found.version}", NOTHING)
+        yield Finding("database", OK, f"{found.address}, version {found.version}", NOTHING)
     yield _access(url, options, there=found.there and found.version == found.newest)
 
 
-def _access(url: str, options: argparse.Namespace, *, there: bool) -> Found:
+def _access(url: str, options: argparse.Namespace, *, there: bool) -> Finding:
     from annotation.accounts import register
     from annotation.store import Store
 
@@ -132,39 +132,39 @@ def _access(url: str, options: argparse.Namespace, *, there: bool) -> Found:
         try:
             require_loopback(options.host)
         except SemsimError as error:
-            return Found("access", STOPS, "--local", str(error))
-        return Found("access", OK, "everybody on this machine (--local)", NOTHING)
+            return Finding("access", STOPS, "--local", str(error))
+        return Finding("access", OK, "everybody on this machine (--local)", NOTHING)
     if there:
         with Store(url, make=False) as store:
             if register.has_accounts(store):
-                return Found("access", OK, "by accounts", NOTHING)
+                return Finding("access", OK, "by accounts", NOTHING)
     if PASSWORD not in os.environ and not sys.stdin.isatty():
-        return Found("access", STOPS, "no account yet", NO_ACCOUNT)
+        return Finding("access", STOPS, "no account yet", NO_ACCOUNT)
     try:
         if PASSWORD in os.environ:
             register.tidy(os.environ.get(NAME, "admin"))
             register.protect(os.environ[PASSWORD])
     except SemsimError as error:
-        return Found(
+        return Finding(
             "access", STOPS, f"no account, and none from {NAME} and {PASSWORD}", str(error)
         )
-    return Found("access", OK, "no account yet", "nothing to do: a start makes the first")
+    return Finding("access", OK, "no account yet", "nothing to do: a start makes the first")
 
 
-def _port(host: str, port: int) -> Found:
+def _port(host: str, port: int) -> Finding:
     if trouble := why_not(host, port):
         advice = "choose another --host or --port; nothing, if it is the studio that runs there"
-        return Found("port", STOPS, trouble, advice)
-    return Found("port", OK, f"{host}:{port} is free", NOTHING)
+        return Finding("port", STOPS, trouble, advice)
+    return Finding("port", OK, f"{host}:{port} is free", NOTHING)
 
 
-def _proxies(options: argparse.Namespace) -> Iterator[Found]:
+def _proxies(options: argparse.Namespace) -> Iterator[Finding]:
     trusted, below = ", ".join(options.trusted_proxy), getattr(options, "root_path", "")
     if trusted:
         advice = "nothing to do, if these are the web servers in front and nobody else"
-        yield Found("trusted proxy", OK, trusted, advice)
+        yield Finding("trusted proxy", OK, trusted, advice)
     else:
         seen = options.host in LOOPBACK
         advice = "nothing to do, if no web server is in front; else name it with --trusted-proxy"
-        yield Found("trusted proxy", OK if seen else NOTE, "none", advice)
-    yield Found("root path", OK, below or "/", "nothing to do, if pages are to be found there")
+        yield Finding("trusted proxy", OK if seen else NOTE, "none", advice)
+    yield Finding("root path", OK, below or "/", "nothing to do, if pages are to be found there")

@@ -37,7 +37,7 @@ from annotation.tasks.kind import NONE
 from annotation.texts import counted, flaw, flaw_of_class
 from semsim.base.alike import alike, called, partners, written
 from semsim.base.errors import SemsimError
-from semsim.base.picture_files import Sight, notes_on, read_picture, read_pixels
+from semsim.base.picture_files import PictureFacts, notes_on, read_picture, read_pixels
 from semsim.base.table_files import REMARKS, whole_texts
 from semsim.base.words import first_of
 
@@ -333,9 +333,13 @@ class _Reading:
     reconstructions: list[Reconstruction] = field(default_factory=list)
     content: dict[str, bytes] = field(default_factory=dict)  # PNG by SHA-256
     held: dict[tuple[object, ...], str] = field(default_factory=dict)  # that SHA-256 by pixels
-    known: dict[Path, tuple[np.ndarray, Sight]] = field(default_factory=dict)  # first originals
+    known: dict[Path, tuple[np.ndarray, PictureFacts]] = field(
+        default_factory=dict
+    )  # first originals
     room: int = ROOM
-    sights: dict[str, tuple[Sight, Sight]] = field(default_factory=dict)  # of each pair
+    sights: dict[str, tuple[PictureFacts, PictureFacts]] = field(
+        default_factory=dict
+    )  # of each pair
 
     def attempt(self, work: Callable[[], T], where: str = "") -> T | None:
         try:
@@ -394,7 +398,7 @@ class _Reading:
             )
         )
 
-    def _read_original(self, path: Path) -> tuple[np.ndarray, Sight]:
+    def _read_original(self, path: Path) -> tuple[np.ndarray, PictureFacts]:
         """Read a picture that every model may have again: once, as long as there is room."""
         if path in self.known:
             return self.known[path]

@@ -110,7 +110,7 @@ def _problems(settings: Mapping[str, Any]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class DraftCheck:
     """Outlook of a draft.
 
     Attributes:
@@ -170,7 +170,7 @@ def _read(folder: Path, age: tuple[int, ...]) -> SetFolder:
     return read_set(folder)
 
 
-def look(store: Store, draft: StudyFile, known: Known) -> Look:
+def look(store: Store, draft: StudyFile, known: Known) -> DraftCheck:
     """Return the outlook of the draft as it stands."""
     settings = without_others(draft.settings)
     name = str(settings.get("name", "")).strip() or "-"  # asked for in the last step
@@ -194,7 +194,7 @@ def look(store: Store, draft: StudyFile, known: Known) -> Look:
                 return _told(store, draft, outline(spec, folders), folders)
     except StudyError as error:
         problems["pictures"] = str(error).splitlines()
-    return Look(problems=problems, said=_of_sets(folders), folders=folders, fields=fields)
+    return DraftCheck(problems=problems, said=_of_sets(folders), folders=folders, fields=fields)
 
 
 def _between(spec: StudySpec, folders: Sequence[SetFolder]) -> dict[str, list[str]]:
@@ -204,7 +204,9 @@ def _between(spec: StudySpec, folders: Sequence[SetFolder]) -> dict[str, list[st
     return {step: lines for step, lines in parts.items() if lines and between}
 
 
-def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[SetFolder]) -> Look:
+def _told(
+    store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[SetFolder]
+) -> DraftCheck:
     spec, n = plan.spec, draft.people or plan.spec.votes_per_item
     usual, n_gold = usual_rt_ms(store, spec.task), len(draft.gold.strip().splitlines()[1:])
     found = workload(spec, load_of(plan, drawn=False), n, usual_ms=usual, n_gold=n_gold)
@@ -226,7 +228,7 @@ def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[Set
         "review": review(plan, found, n),
     }
     enough = found.annotators_enough is not None and n >= found.annotators_enough
-    return Look(problems={}, said=said, enough=enough, plan=plan, folders=folders)
+    return DraftCheck(problems={}, said=said, enough=enough, plan=plan, folders=folders)
 
 
 def _of_sets(folders: Sequence[SetFolder]) -> dict[str, list[str]]:

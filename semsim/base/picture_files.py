@@ -85,7 +85,7 @@ def _check_opaque(path: Path, file: Image.Image) -> None:
         raise PictureError(f"{path} is partly transparent; save it without that.")
 
 
-class Sight(NamedTuple):
+class PictureFacts(NamedTuple):
     """Facts of a picture.
 
     Attributes:
@@ -112,7 +112,7 @@ def read_pixels(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:
     return np.asarray(picture)
 
 
-def read_picture(path: Path) -> tuple[Image.Image, Sight]:
+def read_picture(path: Path) -> tuple[Image.Image, PictureFacts]:
     """Return the picture at `path`, in RGB and turned as its camera says, and what it is.
 
     Raises as `opened_picture`, and `PictureError` for one that is partly transparent.
@@ -125,10 +125,10 @@ def read_picture(path: Path) -> tuple[Image.Image, Sight]:
             turn = int(file.getexif().get(_ORIENTATION, 1))
         picture = upright(file)  # a file that was cut off shows only here
     size = (picture.height, picture.width)
-    return picture, Sight(size, turn if turn in range(1, 9) else 1, frames)
+    return picture, PictureFacts(size, turn if turn in range(1, 9) else 1, frames)
 
 
-def notes_on(pairs: Mapping[str, Sequence[Sight]]) -> list[str]:
+def notes_on(pairs: Mapping[str, Sequence[PictureFacts]]) -> list[str]:
     """Return sentences on pairs, by name, of several frames, or not turned alike by cameras."""
     moving = [name for name, pair in pairs.items() if any(one.frames for one in pair)]
     turned = [name for name, pair in pairs.items() if len({one.turn for one in pair}) > 1]

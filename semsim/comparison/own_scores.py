@@ -40,7 +40,7 @@ _WAIT = 60.0  # seconds for somebody else to have kept theirs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class KeptScores:
     """A metric of a study: which way it leaks, and of how many pictures there is a score."""
 
     metric: str
@@ -116,7 +116,7 @@ def _refuse(path: Path, problems: list[str]) -> None:
         raise DataError(f"Nothing of {path.name} was kept; mend this first:\n{told}")
 
 
-def keep_own(data: Path, study: Iterable[str], found: pd.DataFrame) -> list[Kept]:
+def keep_own(data: Path, study: Iterable[str], found: pd.DataFrame) -> list[KeptScores]:
     """Keep scores for a study in place of its old ones by the same metrics; return all it has.
 
     Args:
@@ -152,12 +152,12 @@ def remove_own(data: Path, study: Iterable[str], metric: str) -> None:
         _write(data, names, old[old["metric"] != metric], mine)
 
 
-def kept_of(data: Path, study: Iterable[str]) -> list[Kept]:
+def kept_of(data: Path, study: Iterable[str]) -> list[KeptScores]:
     """The metrics that a study has scores of, by name."""
     mine, _ = _mine(data, _names(study))
     rows = _together(mine).groupby("metric", sort=True)
     return [
-        Kept(metric=str(metric), leaks=str(some[LEAKS].iloc[0]), n=len(some))
+        KeptScores(metric=str(metric), leaks=str(some[LEAKS].iloc[0]), n=len(some))
         for metric, some in rows
     ]
 

@@ -15,7 +15,7 @@ from semsim.base.errors import JobError
 _IDLE = 300.0  # seconds after which a process that nobody asks for anything ends
 
 
-class Beside:
+class WarmProcess:
     """Processes for work beside this one, of which the last one free is kept for what comes next.
 
     Attributes:
@@ -68,7 +68,7 @@ class Beside:
             before.shutdown(wait=False)
 
 
-_BESIDE = Beside()
+_BESIDE = WarmProcess()
 
 
 def apart(where: str, *given: Any) -> Any:

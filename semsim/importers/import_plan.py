@@ -15,7 +15,7 @@ import pandas as pd
 
 from semsim.base.alike import alike, class_names, written
 from semsim.base.errors import DataError
-from semsim.base.picture_files import Sight, notes_on, read_picture
+from semsim.base.picture_files import PictureFacts, notes_on, read_picture
 from semsim.base.progress import Progress, Report
 from semsim.base.table_files import Unread as Unread
 from semsim.base.table_files import first_problem
@@ -338,9 +338,9 @@ def _called(pair: Pair) -> str:
     return f"image {pair.image_id} of {pair.model}"
 
 
-def _notes(pairs: Iterable[Pair], sights: Mapping[Path, Sight]) -> list[str]:
+def _notes(pairs: Iterable[Pair], sights: Mapping[Path, PictureFacts]) -> list[str]:
     """`notes_on` the pairs that can be used."""
-    seen: dict[str, list[Sight]] = {}
+    seen: dict[str, list[PictureFacts]] = {}
     for pair in (pair for pair in pairs if not pair.error):
         seen.setdefault(_called(pair), []).extend(sights[path] for path in pair.files.values())
     return notes_on(seen)
@@ -353,7 +353,7 @@ def _lost(checked: Sequence[Pair], kept: Sequence[Key]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(said))
 
 
-def _usual(pairs: Sequence[Pair], sights: Mapping[Path, Sight]) -> dict[Key, Size]:
+def _usual(pairs: Sequence[Pair], sights: Mapping[Path, PictureFacts]) -> dict[Key, Size]:
     """By attack and model, the size of most of its pairs whose images are of one size."""
     found: dict[Key, Counter[Size]] = {}
     for pair in pairs:
@@ -364,10 +364,12 @@ def _usual(pairs: Sequence[Pair], sights: Mapping[Path, Sight]) -> dict[Key, Siz
     return {key: counts.most_common(1)[0][0] for key, counts in found.items()}
 
 
-def looked_at(paths: Iterable[Path], report: Report) -> tuple[dict[Path, Sight], dict[Path, str]]:
+def looked_at(
+    paths: Iterable[Path], report: Report
+) -> tuple[dict[Path, PictureFacts], dict[Path, str]]:
     """Return facts of every picture, each opened once, and why the others cannot be used."""
     files = dict.fromkeys(paths)
-    sights: dict[Path, Sight] = {}
+    sights: dict[Path, PictureFacts] = {}
     broken: dict[Path, str] = {}
     for done, path in enumerate(files, start=1):
         try:
@@ -380,7 +382,7 @@ def looked_at(paths: Iterable[Path], report: Report) -> tuple[dict[Path, Sight],
 
 
 def _checked(
-    pair: Pair, sights: Mapping[Path, Sight], broken: Mapping[Path, str], usual: Size | None
+    pair: Pair, sights: Mapping[Path, PictureFacts], broken: Mapping[Path, str], usual: Size | None
 ) -> Pair:
     """The pair as it is where it can be judged, else without what cannot be used, and why.
 

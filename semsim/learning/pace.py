@@ -22,7 +22,7 @@ _COSTS = {
 _TRIED = 32  # pictures of the step that is tried
 
 
-class Pace(NamedTuple):
+class LearningPace(NamedTuple):
     """Pace of a machine, as `pace_of` measures it.
 
     Attributes:
@@ -34,7 +34,7 @@ class Pace(NamedTuple):
     picture: float
 
 
-def preset_settings(preset: str, n_originals: int, pace: Pace) -> TrainSettings:
+def preset_settings(preset: str, n_originals: int, pace: LearningPace) -> TrainSettings:
     """The settings of a preset; of `USUAL` with the largest ResNet that `LIMIT` suffices for.
 
     Where it suffices for none, the smallest. On a GPU, whose pace is not tried, the paper's.
@@ -49,13 +49,13 @@ def preset_settings(preset: str, n_originals: int, pace: Pace) -> TrainSettings:
     return fitting[-1] if fitting else sizes[0]
 
 
-def seconds(settings: TrainSettings, n_originals: int, pace: Pace) -> float:
+def seconds(settings: TrainSettings, n_originals: int, pace: LearningPace) -> float:
     """Seconds of a training on this machine's CPU, without its shuffles; of a known network."""
     triplets = settings.epochs * n_originals * settings.triplets_per_original
     return 3 * triplets * _COSTS[settings.backbone, settings.small_stem] * pace.picture
 
 
-def pace_words(n_originals: int, pace: Pace) -> str:
+def pace_words(n_originals: int, pace: LearningPace) -> str:
     """Return what the usual and the paper's training take here, as sentences."""
     if not n_originals:
         return ""
@@ -75,7 +75,7 @@ def pace_words(n_originals: int, pace: Pace) -> str:
     )
 
 
-def pace_of(device: str) -> Pace:
+def pace_of(device: str) -> LearningPace:
     """Measure the pace of `device`, as `pick_device` takes it; pages ask a process beside them."""
     import torch
 
@@ -84,7 +84,7 @@ def pace_of(device: str) -> Pace:
 
     kind = pick_device(device).type
     if kind != "cpu":
-        return Pace(kind, math.nan)
+        return LearningPace(kind, math.nan)
     settings = ModelSettings(backbone="resnet8", small_stem=False)
     model = SemSimModel(settings, mean=[0.5] * 3, std=[0.5] * 3).train()
     images, took = torch.rand(_TRIED, 3, 32, 32), []
@@ -92,4 +92,4 @@ def pace_of(device: str) -> Pace:
         began = time.perf_counter()
         model(images).square().mean().backward()
         took.append(time.perf_counter() - began)
-    return Pace(kind, min(took) / _TRIED)
+    return LearningPace(kind, min(took) / _TRIED)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _CHUNK = 1 << 16  # numbers compared at once; more would leave the processor's cache
+_HALF = 0.5 / 255  # of a level of 8 bits
 _LEVELS = np.arange(256) / 255
 
 
@@ -63,6 +64,21 @@ def psnr(originals: Tensor, reconstructions: Tensor) -> Tensor:
     parts = _chunks(originals, reconstructions)
     values = decibels(np.concatenate([_mean_square(a, b) for a, b in parts]))
     return with_gradient(values, smooth_psnr, originals, reconstructions)
+
+
+def exact(originals: Tensor, reconstructions: Tensor) -> Tensor:
+    """Return which pictures come back exactly: every value within half a level of 8 bits.
+
+    Between files of 8 bits these are the pictures whose PSNR is infinite.
+
+    Args:
+        originals: (N, C, H, W) in [0, 1].
+        reconstructions: As `originals`.
+
+    Returns:
+        (N,) bool.
+    """
+    return ((originals - reconstructions).abs().flatten(1) < _HALF).all(dim=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ import pandas as pd
 from semsim.base.alike import partners, written
 from semsim.base.columns import LEAKS, SCORE_COLUMNS
 from semsim.base.errors import DataError, PictureError, WeightsError
-from semsim.base.picture_files import Sight, notes_on, read_picture
+from semsim.base.picture_files import PictureFacts, notes_on, read_picture
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.atomic import whole
@@ -724,7 +724,7 @@ def _images(folder: Path) -> tuple[dict[str, Path], list[str]]:
     return {name: paths[0] for name, paths in found.items() if len(paths) == 1}, problems
 
 
-def _looked(original: Path, reconstruction: Path) -> tuple[Sight, Sight] | str:
+def _looked(original: Path, reconstruction: Path) -> tuple[PictureFacts, PictureFacts] | str:
     """Return facts of both images, or what is wrong with them."""
     try:
         one, two = read_picture(original)[1], read_picture(reconstruction)[1]

@@ -61,8 +61,8 @@ from semsim.papers.semsim_scales import (
     PRINTED,
     SAID,
     VOTES_PER_IMAGE,
-    Part,
     StudiesScale,
+    StudyPart,
     in_mixed_precision,
     plan_rows,
     plan_text,
@@ -164,7 +164,7 @@ class _Panel(NamedTuple):
     figure: str
     what: str
     values: tuple[object, ...]
-    judged_by: Part
+    judged_by: StudyPart
 
 
 def _panels(scale: StudiesScale) -> Iterator[_Panel]:
@@ -195,7 +195,7 @@ def blind_spots(studies: Mapping[str, Material], juries: Mapping[str, Jury | Non
     return lines
 
 
-def of_parts(material: Material, *parts: Part) -> Material:
+def of_parts(material: Material, *parts: StudyPart) -> Material:
     """The rows of `material` that are of some studies, by their names."""
 
     def own(table: pd.DataFrame) -> pd.DataFrame:
@@ -206,7 +206,7 @@ def of_parts(material: Material, *parts: Part) -> Material:
     return Material(labels=own(material.labels), votes=votes)
 
 
-def _data(part: Part) -> str:
+def _data(part: StudyPart) -> str:
     return part.campaign.datasets[0].partition(":")[0]
 
 
@@ -689,7 +689,7 @@ def next_steps(
 
 
 def simulated_part(
-    part: Part, scale: StudiesScale, sets: Sequence[Path], folder: Path, workers: int
+    part: StudyPart, scale: StudiesScale, sets: Sequence[Path], folder: Path, workers: int
 ) -> Path:
     """Return the votes of programs on a part, a table below `folder`; its labels lie beside it."""
     (text,) = part.campaign.datasets

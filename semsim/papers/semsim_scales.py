@@ -83,7 +83,7 @@ _QUARTERED = ((8, 64), (12, 96))  # channels of a participant, outputs of the jo
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class StudyPart:
     """One study: 14 targets on a data set under one attack.
 
     Attributes:
@@ -120,13 +120,13 @@ class StudiesScale:
     """
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[StudyPart, ...]
     semsim: TrainSettings
     jury_epochs: int
     figures: tuple[tuple[str, tuple[object, ...]], ...]
     jury_data: Mapping[str, str] = field(default_factory=dict)
 
-    def of_table(self, number: int) -> tuple[Part, ...]:
+    def of_table(self, number: int) -> tuple[StudyPart, ...]:
         """The parts that are rows of Table 1 or 2."""
         return tuple(part for part in self.parts if part.table == number)
 
@@ -161,7 +161,7 @@ def scale_of(name: str, images: Path | None = None) -> StudiesScale:
         called = f"semsim-{name}-{row.lower().replace(' ', '-')}"
         campaign = changed(usual, own[0] if own else {})
         campaign = replace(campaign, name=called, datasets=(text,), attacks=(attack,))
-        part = Part(table=table, row=row, task=task, campaign=campaign, pixels=pixels)
+        part = StudyPart(table=table, row=row, task=task, campaign=campaign, pixels=pixels)
         parts.append(_vertical(part, *told["cafe"]) if row == VERTICAL else part)
     return StudiesScale(
         name=name,
@@ -173,7 +173,7 @@ def scale_of(name: str, images: Path | None = None) -> StudiesScale:
     )
 
 
-def _vertical(part: Part, train: str, batch: int) -> Part:
+def _vertical(part: StudyPart, train: str, batch: int) -> StudyPart:
     """CAFE on as many vertical targets as others have."""
     asked = part.campaign
     runs = tuple(
@@ -195,7 +195,7 @@ def _vertical(part: Part, train: str, batch: int) -> Part:
     return replace(part, campaign=replace(asked, architectures=networks), vertical=runs)
 
 
-def _on_folder(parts: Sequence[Part], images: Path) -> list[Part]:
+def _on_folder(parts: Sequence[StudyPart], images: Path) -> list[StudyPart]:
     """The same, those on the first data set on class folders."""
     first = parts[0].campaign.datasets
     text = f"folder:root={images.resolve()},size={parts[0].pixels}"
@@ -207,7 +207,9 @@ def _on_folder(parts: Sequence[Part], images: Path) -> list[Part]:
     ]
 
 
-def _renamed(part: Part, end: str, own: Mapping[str, Any], runs: Mapping[str, Any]) -> Part:
+def _renamed(
+    part: StudyPart, end: str, own: Mapping[str, Any], runs: Mapping[str, Any]
+) -> StudyPart:
     """The same under another name, with changes of its campaign and of its vertical runs."""
     name = f"{part.name}-{end}"
     return replace(
@@ -296,7 +298,7 @@ def works_of(scale: StudiesScale, data: Path, *, known: bool = True) -> list[Wor
     return [*campaign_works(usual, plans, data), *vertical]
 
 
-def _vertical_works(part: Part, data: Path) -> Sequence[Work]:
+def _vertical_works(part: StudyPart, data: Path) -> Sequence[Work]:
     """Return CAFE's trainings, one a target, and its attacks, each on all pictures at once."""
     runs, there = part.vertical, sum(vertical_folder(run, data).exists() for run in part.vertical)
     attacks = [read_vertical(run.attack) for run in runs]

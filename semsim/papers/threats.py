@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from semsim.attacks import ATTACKS
@@ -50,7 +51,6 @@ from semsim.reporting.tables import Cells, Table, table_of
 from semsim.targets import NETWORKS
 from semsim.targets.noticed import HELD, signs_of
 
-EXACT = 100.0  # dB: with 8 bits a pixel, every one is the original's
 UNTRAINED, TRAINED = "untrained", "trained"
 SHARES = ("exact", "clearer", "people")  # of the attacked pictures; one that failed shows nothing
 ORIGINALS, SEEDS = 24, 3  # fewer are too few for a conclusion
@@ -179,7 +179,7 @@ def _tries(planned: PlannedSet, found: ReconstructionSet, judged: Judged) -> pd.
     psnr = own.scores[own.scores["metric"] == "psnr"].set_index("image_id")["value"]
     tries = pd.DataFrame({"image_id": [*back, *failed]})
     tries["client"], tries["seed"] = tries["image_id"].map(clients), planned.target.seed
-    tries["exact"] = (tries["image_id"].map(psnr) > EXACT).astype(float)
+    tries["exact"] = np.isinf(tries["image_id"].map(psnr)).astype(float)  # as in `pixel.exact`
     tries["clearer"] = [float(one.clearer) for one in judged_set(found)]
     tries["people"] = tries["image_id"].map(votes).fillna(0.0).astype(float)
     return tries

@@ -14,7 +14,7 @@ from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.verdict import recognised_by, vote_counts
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
-from semsim.reporting.gallery import Entry, four_cases, way_words
+from semsim.reporting.gallery import GalleryImage, four_cases, way_words
 from semsim.reporting.model_figures import closer
 from semsim.reporting.notation import number
 
@@ -58,7 +58,9 @@ def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpe
     )
 
 
-def _row(analysis: Analysis, way: str, entry: Entry, shown: Sequence[MetricSpec]) -> dict[str, Any]:
+def _row(
+    analysis: Analysis, way: str, entry: GalleryImage, shown: Sequence[MetricSpec]
+) -> dict[str, Any]:
     evidence = analysis.evidence
     for path in (entry.original, entry.reconstruction):
         if path is None or not Path(path).is_file():

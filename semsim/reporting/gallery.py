@@ -23,7 +23,7 @@ def way_words(way: str, metric: str, *, voters: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class GalleryImage:
     """A reconstruction a metric and people differ about.
 
     Attributes:
@@ -60,8 +60,8 @@ class Gallery:
     """
 
     spec: MetricSpec
-    metric_only: tuple[Entry, ...]
-    people_only: tuple[Entry, ...]
+    metric_only: tuple[GalleryImage, ...]
+    people_only: tuple[GalleryImage, ...]
 
     @property
     def has_images(self) -> bool:
@@ -140,12 +140,12 @@ def _recognised(analysis: Analysis, gaps: pd.DataFrame) -> tuple[pd.Series, pd.S
     return reached, ~reached
 
 
-def entries(analysis: Analysis, rows: pd.DataFrame) -> tuple[Entry, ...]:
+def entries(analysis: Analysis, rows: pd.DataFrame) -> tuple[GalleryImage, ...]:
     """Rows of `disagreements` with all that a page says of them."""
     return _entries(analysis, rows, len(rows), len(rows))
 
 
-def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, Entry]:
+def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, GalleryImage]:
     """One reconstruction for each way that people and a metric can judge, by what both say.
 
     Where they disagree, the widest gap between the ranks that both give it; where they agree, the
@@ -164,7 +164,7 @@ def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, Entry]:
         METRIC_ONLY: (private & (gaps["metric_share"] > middle), -gaps["gap"]),
         PEOPLE_ONLY: (leaks & (gaps["metric_share"] < middle), gaps["gap"]),
     }
-    found: dict[str, Entry] = {}
+    found: dict[str, GalleryImage] = {}
     for way in (METRIC_ONLY, PEOPLE_ONLY, BOTH, NEITHER):  # the rarer ones choose first
         rows, cost = ways[way]
         ordered = gaps[rows].assign(cost=cost[rows], guesses=guesses[rows])
@@ -197,7 +197,7 @@ def judged_by_both(analysis: Analysis, spec: MetricSpec) -> pd.DataFrame:
 
 def _entries(
     analysis: Analysis, ordered: pd.DataFrame, most: int, per_original: int
-) -> tuple[Entry, ...]:
+) -> tuple[GalleryImage, ...]:
     labels = dict(
         zip(
             (model_key(row) for _, row in analysis.models.iterrows()),
@@ -224,9 +224,9 @@ def _varied(images: pd.DataFrame, most: int, per_original: int) -> list[int]:
     return kept
 
 
-def _entry(found: pd.Series, image: pd.Series, labels: dict[str, str]) -> Entry:
+def _entry(found: pd.Series, image: pd.Series, labels: dict[str, str]) -> GalleryImage:
     key = model_key(image)
-    return Entry(
+    return GalleryImage(
         row=int(found["row"]),
         model_key=key,
         label=labels.get(key, " · ".join(str(image[name]) for name in MODEL_KEY)),

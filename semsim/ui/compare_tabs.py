@@ -19,7 +19,7 @@ from semsim.metrics import MetricSpec
 from semsim.people import SOURCES
 from semsim.reporting import figures, tables
 from semsim.reporting.answer import answer_of, remarks_of
-from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries, judged_by_both
+from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, GalleryImage, entries, judged_by_both
 from semsim.reporting.gallery import disagreements as differing
 from semsim.reporting.methods import by_programs, warnings
 from semsim.reporting.model_figures import agreement_words, closer, heading, heading_in_words
@@ -208,7 +208,7 @@ def _on_card(spec: MetricSpec, words: str) -> tuple[str, str]:
     return "metric" if spec.yes_or_no else f"metric, {closer(spec)}", words
 
 
-def _standing(spec: MetricSpec, entry: Entry, rows: pd.DataFrame) -> str:
+def _standing(spec: MetricSpec, entry: GalleryImage, rows: pd.DataFrame) -> str:
     """The value of the metric, and of how many of the pictures it sees less."""
     if spec.yes_or_no:
         return "yes" if entry.value > 1 / 2 else "no"

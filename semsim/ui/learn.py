@@ -7,6 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from semsim.base.errors import DataError, SemsimError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
@@ -29,7 +31,9 @@ from semsim.learning.ablations_run import (
     KIND,
     SHUFFLES,
     JudgedOrder,
+    Material,
     TrainingJob,
+    Workplace,
     name_of,
 )
 from semsim.learning.baselines import CHOICES, auc_words
@@ -37,15 +41,24 @@ from semsim.learning.default_checkpoint import doubt, promote, promoted
 from semsim.learning.diagnostics import course_in
 from semsim.learning.evaluation import judged_of, scale_notes, scope_of
 from semsim.learning.initial import starts
-from semsim.learning.pace import USUAL, Pace, pace_words, preset_settings
+from semsim.learning.pace import USUAL, LearningPace, pace_words, preset_settings
 from semsim.learning.settings import IMAGENET, SCRATCH, Order
-from semsim.learning.splits import KINDS, HoldOut, choices, count, hold_out_text, parse_hold_out
+from semsim.learning.splits import (
+    KINDS,
+    HoldOut,
+    choices,
+    count,
+    hold_out_text,
+    join_labels,
+    join_votes,
+    parse_hold_out,
+)
 from semsim.learning.triplets import is_simulated, take_stock
 from semsim.metrics import BACKBONES
 from semsim.ui import ScienceContext, jobpanel, lab, learn_view
-from semsim.ui.learn_chosen import AND, labels_of, material_of, started, studies_behind, study_names
 from semsim.ui.learn_view import TrainingRow
 
+AND = " + "  # between the names of studies taken as one
 _COLOURS = {
     **{"auc": ("accent", False), "start": ("accent", True), "mse": ("ink", True)},
     **{"psnr": ("soft", True), "ssim": ("soft", False)},
@@ -445,9 +458,9 @@ def _settings(
 
 
 @lru_cache
-def _pace(device: str) -> Pace:
+def _pace(device: str) -> LearningPace:
     """The pace of this machine, measured once, in a process that has torch."""
-    found: Pace = apart("semsim.learning.pace:pace_of", device)
+    found: LearningPace = apart("semsim.learning.pace:pace_of", device)
     return found
 
 
@@ -663,3 +676,54 @@ def _watch_area(context: ScienceContext) -> tuple[jobpanel.Jobs, list[Any], Any,
     curves = gr.HTML(elem_id="learn-curves", padding=False)
     result = gr.HTML(elem_id="learn-result", padding=False)
     return ran, [verdict, curves, result, choose], choose, sure, said
+
+
+def study_names(context: ScienceContext, ids: Sequence[str]) -> str:
+    """Return the joint name of the chosen studies; raises `DataError` where one is no more."""
+    names = {study.id: study.name for study in context.studies()}
+    if not set(ids) <= set(names):
+        raise DataError("This study does not exist any more; reload the page.")
+    return AND.join(names[one] for one in ids)
+
+
+def studies_behind(context: ScienceContext, together: str) -> dict[str, str]:
+    """Names by id of the studies that `study_names` called `together`, those that still exist."""
+    names = {study.id: study.name for study in context.studies()}
+    one = {id_: name for id_, name in names.items() if name == together}
+    return one or {id_: name for id_, name in names.items() if name in together.split(AND)}
+
+
+def labels_of(context: ScienceContext, ids: Sequence[str]) -> pd.DataFrame:
+    """Labels of all chosen studies; `DataError` where none is, or two judge the same images."""
+    if not ids:
+        raise DataError("Choose a study first; its votes are what SemSim learns from.")
+    tables = [(study_names(context, [one]), context.labels(one)) for one in ids]
+    return tables[0][1] if len(tables) == 1 else join_labels(tables)
+
+
+def material_of(context: ScienceContext, ids: Sequence[str]) -> Material:
+    """Labels and votes of all chosen studies; people of two studies count as different people."""
+    labels = labels_of(context, ids)
+    votes = {one: context.votes(one) for one in ids}
+    joined = join_votes(votes) if len(votes) > 1 else votes[ids[0]]
+    return Material(labels=labels, votes=joined)
+
+
+def started(context: ScienceContext, queue: str, asked: Any, material: Material) -> Job:
+    """Start what is asked for as a job;
+
+    Args:
+        queue: What makes it, of `semsim.learning.ablations_run`.
+
+    Raises:
+        SemsimError: Where it cannot be.
+    """
+    place = Workplace(
+        checkpoints=Path(context.checkpoints).resolve(),
+        scores=(context.data / "scores").resolve(),
+        device=str(context.device),
+    )
+    where = f"semsim.learning.ablations_run:{queue}"
+    job: Job = apart(where, asked, material, place, context.data / "jobs")
+    jobs.start(job)
+    return job

@@ -111,7 +111,7 @@ class _Class:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class SideReach:
     """Values that a kernel sees along one side of the input.
 
     Attributes:
@@ -133,13 +133,13 @@ class Sight:
         return tuple(itertools.chain.from_iterable(one.visits for one in self.classes))
 
 
-def sights(convolution: Convolution, inputs: Shape) -> tuple[Sight, Sight]:
+def sights(convolution: Convolution, inputs: Shape) -> tuple[SideReach, SideReach]:
     """Return what a kernel sees down and right of an input, (C, H, W)."""
     down, right = (_sight(convolution, inputs[1 + side], side) for side in (0, 1))
     return down, right
 
 
-def _sight(convolution: Convolution, length: int, side: int) -> Sight:
+def _sight(convolution: Convolution, length: int, side: int) -> SideReach:
     stride = convolution.stride[side]
     positions = range(output_length(convolution, length, side))
     starts = [stride * position - convolution.padding[side] for position in positions]
@@ -148,7 +148,7 @@ def _sight(convolution: Convolution, length: int, side: int) -> Sight:
     classes: dict[int, list[set[int]]] = {}
     for step, values in zip(steps, met, strict=True):
         classes.setdefault(step % stride, []).append(values)
-    return Sight(
+    return SideReach(
         counts=tuple(sum(0 <= start + step < length for step in steps) for start in starts),
         classes=tuple(
             _Class(values=frozenset().union(*taps), visits=tuple(map(len, taps)))

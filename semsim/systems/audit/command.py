@@ -1,5 +1,6 @@
 """`semsim-studio audit`: what a network's architecture gives away to layer-wise inversion."""
 
+import copy
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
@@ -10,23 +11,40 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import torch
+import torch.nn.functional as F
 import typer
-from torch import nn
+from torch import Tensor, nn
 
+from semsim.api.attack import Classifier
+from semsim.attacks.descent import attack_updates
+from semsim.attacks.linear.first_layer import first_layer
 from semsim.attacks.linear.rank import Shape
+from semsim.attacks.linear.spear import Spear
+from semsim.attacks.observe import BatchGradient, assigned, observe_round
+from semsim.attacks.parameters import ALL
 from semsim.base.cli.terminal import Json, say, show_told, text_table, told_errors
 from semsim.base.errors import DataError, SemsimError, SettingsError
 from semsim.base.registry import built, read_plugin
+from semsim.datasets.symbols import Symbols
+from semsim.defences.none import NoDefence
+from semsim.metrics.pixel import exact
 from semsim.reporting.export import write_picture
 from semsim.systems.audit.advice import TryOut, advice, described, signed, stated, try_outs
-from semsim.systems.audit.client import client_text, client_view
 from semsim.systems.audit.figure import leak_figure
 from semsim.systems.audit.network import ReadNetwork, leaked_layers, network_of, read_network
 from semsim.systems.audit.numeric_rank import CheckedLayer, checked_layers, measured_index
 from semsim.systems.audit.security_index import CNN3, SecurityIndex, security_index
 from semsim.targets import TARGETS
 from semsim.targets.model import TargetModel, load_target
+from semsim.targets.noticed import HELD, Sign, signs
+from semsim.types import Reconstruction
 
+_BATCHES = (1, 2, 4, 8, 12, 16)  # that SPEAR is tried on
+_SAMPLES = 200_000  # of SPEAR: seconds
+_ADVICE = "Share nothing of this model; ask for its architecture and compare the weights with it."
+_ORDINARY = (
+    "No sign of a changed model. That is no proof: signs are known of published attacks alone."
+)
 _YES_OR_NO = {True: "yes", False: "no", None: "–"}
 _CLASSES = 10  # of a target that was not trained
 _SHOWN = 8  # try-outs, of which a deep network has dozens
@@ -85,12 +103,12 @@ def audit(
                 raise
             rows, parts = [], [f"c(M) is not defined here: {error}"]
         try:
-            exact, signs = client_view(model, shape)
+            batches, noticed = client_view(model, shape)
         except SemsimError as error:
             parts.append(f"What a client could notice is unknown: {error}")
         else:
-            rows += [{"table": "client", **asdict(one)} for one in signs]
-            parts += [*exact, client_text(signs)]
+            rows += [{"table": "client", **asdict(one)} for one in noticed]
+            parts += [*batches, client_text(noticed)]
         told = "\n\n".join([f"{network}, input {size}", *parts])
         show_told(rows, told, as_json)
         if figure is not None:
@@ -335,3 +353,72 @@ def _try_out_text(found: Audited, index: SecurityIndex, tried: Sequence[TryOut])
 
 def _named(found: Audited, place: int) -> str:
     return f"{place}: {found.network.names[place - 1]}"
+
+
+def client_view(model: nn.Module, shape: Shape) -> tuple[list[str], list[Sign]]:
+    """Report what SPEAR gets, in a sentence where it applies, and signs that the model was changed.
+
+    The client's pictures are built-in symbols, scaled to (C, H, W).
+
+    Raises:
+        SettingsError: Where the model gives no logits, (N, classes).
+        DataError: Where it has no gradient.
+    """
+    seen, pictures = _received(model, shape)
+    logits = seen(pictures[:1])
+    if logits.ndim != 2:
+        raise SettingsError(f"it gives {tuple(logits.shape)} of one picture, not (1, classes).")
+    labels = torch.arange(len(pictures)) % logits.shape[1]
+    found = signs(seen, pictures[:HELD], labels[:HELD])
+    return [*_exact_batches(seen, pictures, labels)], found
+
+
+def client_text(signs: Sequence[Sign]) -> str:
+    """Signs as a table for a terminal, with what to do where one warns."""
+    header = ["what a client could notice", "here", "ordinary", ""]
+    rows = [[one.what, one.value, one.ordinary, "WARNING" if one.warns else ""] for one in signs]
+    warned = [one.means for one in signs if one.warns]
+    end = " ".join(["WARNING:", *warned, _ADVICE]) if warned else _ORDINARY
+    return f"{text_table(header, rows)}\n\n{end}"
+
+
+def _received(model: nn.Module, shape: Shape) -> tuple[TargetModel | Classifier, Tensor]:
+    """A copy that attacks take, and pictures for it, (N, C, H, W)."""
+    drawn = Symbols(test_per_class=1)("test").images[: max(_BATCHES)]
+    if shape[0] != drawn.shape[1]:
+        drawn = drawn.mean(1, keepdim=True).expand(-1, shape[0], -1, -1)
+    scaled = F.interpolate(drawn, shape[1:], mode="bilinear", antialias=True).clamp(0, 1)
+    if isinstance(model, TargetModel):
+        return copy.deepcopy(model).eval(), scaled
+    seen = Classifier(model, (0.0,), (1.0,), ALL)
+    pictures = scaled.to(seen.mean)
+    seen.keep_idle(seen(pictures[:1]))
+    return seen, pictures
+
+
+def _exact_batches(seen: TargetModel | Classifier, pictures: Tensor, labels: Tensor) -> list[str]:
+    shape = (pictures.shape[1], pictures.shape[2], pictures.shape[3])
+    try:
+        first_layer(seen, shape)
+    except SettingsError:
+        return []
+    good, tried = 0, list[str]()
+    for batch in _BATCHES:
+        tried.append(str(batch))
+        if not _comes_back(seen, pictures[:batch], labels[:batch]):
+            break
+        good = batch
+    reach = f"batches up to {good} come back exactly" if good else "no batch came back exactly"
+    return [f"Its first layer is linear + ReLU: {reach} by SPEAR (tried: {', '.join(tried)})."]
+
+
+def _comes_back(seen: TargetModel | Classifier, images: Tensor, labels: Tensor) -> bool:
+    rngs = [torch.Generator().manual_seed(place) for place in range(len(images))]
+    sharing = BatchGradient(batch=len(images), batch_norm="eval")
+    leak = observe_round(seen, images, labels, sharing, NoDefence(), rngs)
+    found = attack_updates(Spear(samples=_SAMPLES), [leak.observation], rngs=rngs)
+    good = [one.image for one in found if isinstance(one, Reconstruction)]
+    if len(good) < len(images):
+        return False
+    made = torch.stack(good)
+    return bool(exact(images, made[assigned(made, images)]).all())

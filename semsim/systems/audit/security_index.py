@@ -12,7 +12,7 @@ from semsim.attacks.linear.rank import (
     Convolution,
     Pair,
     Shape,
-    Sight,
+    SideReach,
     check_positive,
     output_length,
     rank_of,
@@ -195,7 +195,7 @@ def _layer(
     )
 
 
-def _is_plain(convolution: Convolution, depth: int, sights: tuple[Sight, Sight]) -> bool:
+def _is_plain(convolution: Convolution, depth: int, sights: tuple[SideReach, SideReach]) -> bool:
     """Check that nothing at the border, in gaps or on a tiny map can make the rank smaller.
 
     K's equations depend on each other where its taps reach as far as the map of slopes: of two

@@ -10,7 +10,7 @@ import pytest
 from helpers import ROOT, limit, until
 
 from semsim.base.errors import JobError
-from semsim.grid.subprocess_worker import Beside
+from semsim.grid.subprocess_worker import WarmProcess
 
 PID = "os:getpid"
 PATIENCE = limit(60)  # seconds
@@ -18,7 +18,7 @@ PATIENCE = limit(60)  # seconds
 
 @pytest.fixture
 def beside():
-    made = Beside()
+    made = WarmProcess()
     yield made
     made.close()
 
@@ -40,7 +40,7 @@ def test_one_process_is_kept_for_what_comes_next(beside):
 
 
 def test_it_ends_when_nobody_asks_and_the_next_one_starts_another():
-    soon = Beside(idle=0.1)
+    soon = WarmProcess(idle=0.1)
     first = soon.ask(PID)
     until(lambda: not is_there(first))
     assert soon.ask(PID) != first

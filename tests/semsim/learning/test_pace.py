@@ -8,7 +8,7 @@ from semsim.learning.pace import (
     LIMIT,
     PAPER,
     USUAL,
-    Pace,
+    LearningPace,
     pace_of,
     pace_words,
     preset_settings,
@@ -16,8 +16,8 @@ from semsim.learning.pace import (
 )
 from semsim.metrics import BACKBONES
 
-CPU = Pace("cpu", 2e-3)  # a machine that takes 2 ms for a picture of the smallest ResNet
-GPU = Pace("cuda", math.nan)
+CPU = LearningPace("cpu", 2e-3)  # a machine that takes 2 ms for a picture of the smallest ResNet
+GPU = LearningPace("cuda", math.nan)
 
 
 def test_the_usual_one_is_the_paper_s_loss_on_the_largest_resnet_within_ten_minutes():

@@ -24,7 +24,7 @@ from semsim.papers.semsim_scales import (
     PRINTED,
     STRATEGIES,
     VOTES_PER_IMAGE,
-    Part,
+    StudyPart,
     scale_of,
 )
 from semsim.targets import TARGETS
@@ -139,7 +139,7 @@ def planned() -> dict[tuple[str, str], list[PlannedTarget]]:
     return found
 
 
-def noise(part: Part) -> LabelledImages:
+def noise(part: StudyPart) -> LabelledImages:
     """As many pictures as are attacked, in the size of a data set that is not here."""
     count, classes = part.campaign.images, CLASSES[part.row]
     one = torch.rand(1, 3, part.pixels, part.pixels, generator=torch.Generator().manual_seed(0))

@@ -30,11 +30,11 @@ from semsim.learning.card import FORMAT, card_paths, read_card
 from semsim.learning.default_checkpoint import promoted
 from semsim.learning.diagnostics import Course
 from semsim.learning.initial import START as START_FORMAT
-from semsim.learning.pace import USUAL, Pace
+from semsim.learning.pace import USUAL, LearningPace
 from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
-from semsim.ui import ScienceContext, StudyChoice, jobpanel, learn, learn_chosen, learn_view
+from semsim.ui import ScienceContext, StudyChoice, jobpanel, learn, learn_view
 
 STUDIES = [StudyChoice("s1", "Demo study", True), StudyChoice("s2", "Nobody voted", False)]
 
@@ -137,7 +137,9 @@ def test_the_usual_preset_takes_the_largest_resnet_within_ten_minutes(
     names = [one for one in learn.FORM if one != "weights"]
     chosen = page[1]["take_preset"]
     for pictures, network in ((1e-3, "resnet50"), (0.08, "resnet18")):
-        monkeypatch.setattr(learn, "_pace", lambda device, found=pictures: Pace("cpu", found))
+        monkeypatch.setattr(
+            learn, "_pace", lambda device, found=pictures: LearningPace("cpu", found)
+        )
         found = learn.advise(context, ["s1"])
         told = dict(zip(names, found[1:], strict=True))["backbone"]
         assert (found[0], told) == (USUAL, network)
@@ -339,9 +341,9 @@ def test_several_studies_are_learned_from_as_one(context, tables):
     assert "12 of 12 originals" in stock
     assert name == "semsim-demo-study-nobody-voted-1"
     assert ("Originals and the dataset more textures", "dataset=more textures") in hold_out.choices
-    together = learn_chosen.study_names(both, ["s1", "s2"])
-    assert learn_chosen.studies_behind(both, together) == {"s1": "Demo study", "s2": "Nobody voted"}
-    found = learn_chosen.material_of(both, ["s1", "s2"])
+    together = learn.study_names(both, ["s1", "s2"])
+    assert learn.studies_behind(both, together) == {"s1": "Demo study", "s2": "Nobody voted"}
+    found = learn.material_of(both, ["s1", "s2"])
     assert len(found.labels) == 2 * len(tables["s1"])
     one = judged_votes(tables["s1"])["annotator"].nunique()
     assert found.votes["annotator"].nunique() == 2 * one
@@ -352,8 +354,8 @@ def test_a_name_with_a_plus_is_one_study(context):
         context,
         studies=lambda: [StudyChoice("a", "A + B", False), StudyChoice("b", "B", False)],
     )
-    assert learn_chosen.studies_behind(named, "A + B") == {"a": "A + B"}
-    assert learn_chosen.studies_behind(named, "gone") == {}
+    assert learn.studies_behind(named, "A + B") == {"a": "A + B"}
+    assert learn.studies_behind(named, "gone") == {}
 
 
 def test_no_chosen_study_is_asked_for(context):
