@@ -17,7 +17,7 @@ import pandas as pd
 import scipy.stats  # noqa: F401  loaded before the clock runs: a studio has it
 
 from benchmarks.keeping import Finds, add_option
-from benchmarks.measuring import MOST_ERRORS, begin, judge, judge_errors
+from benchmarks.measuring import begin, judge, judge_errors
 from benchmarks.replays import of_leniency, of_stopping, released
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.progress import Progress
@@ -268,7 +268,6 @@ def of_swaps(repeats: int, finds: Finds) -> None:
     beyond it, they are equal on these models. Where both err as far, they are equal over models.
     Both are on one scale, so that a swap of what is not standardised is the control of what
     standardising does. Where one alone errs there is no type I error, and an eighth of the repeats.
-    Of 600 originals there is a quarter, as they take longest.
     """
     heads = ("models", "originals", "A errs by model", "B errs by model", "repeats")
     tests = ("originals", "models", "models, not standardised")
@@ -276,7 +275,7 @@ def of_swaps(repeats: int, finds: Finds) -> None:
     errors: dict[str, list[tuple[float, float]]] = {test: [] for test in tests}
     for n, originals, *errs in SWAPPED:
         equal = errs[0] == errs[1]
-        many = repeats // (1 if equal else 8) // (4 if originals == 600 else 1)
+        many = repeats // (1 if equal else 8)
         draws = (np.random.default_rng(one) for one in range(many))
         small = np.mean([_swapped(draw, n, originals, errs) for draw in draws], axis=0)
         ends = wilson(small, np.full(len(small), many), many)
@@ -286,8 +285,9 @@ def of_swaps(repeats: int, finds: Finds) -> None:
             errors[test] += [(one, low)] if equal and (test != "originals" or not any(errs)) else []
     for test, found in errors.items():
         name = test.replace(", ", "-").replace(" ", "-")
-        finds.figure(f"swaps.least.{name}", min(found)[0])
-        finds.figure(f"swaps.most.{name}", max(found)[0])
+        of = f"{repeats} studies a row, {len(found)} rows"
+        finds.figure(f"swaps.least.{name}", min(found)[0], n=of)
+        finds.figure(f"swaps.most.{name}", max(found)[0], n=of)
     highest = max(low for found in errors.values() for _, low in found)
     print(f"type I error: {judge_errors(highest)}")
     finds.figure("swaps.cost", _cost_of_swaps(), unit="CPU s", n="14 models, 600 originals")
@@ -344,12 +344,13 @@ def simulate(name: str, repeats: int) -> Rows:
         found.append(row)
         cells = (f"{one:.3f}" if isinstance(one, float) else str(one) for one in row)
         print(" ".join(f"{cell:>12}" for cell in cells), flush=True)
-    print(f"  {time.perf_counter() - start:.0f} s{_targets(found, heads)}")
+    print(f"  {time.perf_counter() - start:.0f} s{_targets(found, heads, repeats)}")
     return found
 
 
-def summary(found: Mapping[str, Rows], finds: Finds) -> None:
+def summary(found: Mapping[str, Rows], finds: Finds, repeats: int) -> None:
     """Keep of all simulations what their page shows: by models, and the worst."""
+    every, fewer, fewest = (f"{repeats // part} studies a row" for part in (1, 4, 8))
     frames = {
         name: pd.DataFrame(rows, columns=SIMULATIONS[name][1]) for name, rows in found.items()
     }
@@ -366,17 +367,17 @@ def summary(found: Mapping[str, Rows], finds: Finds) -> None:
         cells = (own["ρ"], own["τ"], covered[n], [unequal[n]], small[n], worst)
         row(n, *(", ".join(f"{one:.3f}" for one in cell) for cell in cells))
     least = min(models["ρ"].min(), models["τ"].min(), covered.min(), unequal.min())
-    finds.figure("least-coverage", float(min(least, ceiling[["ρ", "τ"]].min().min())))
-    finds.figure("most-type-i", float(small.max()))
+    finds.figure("least-coverage", float(min(least, ceiling[["ρ", "τ"]].min().min())), n=every)
+    finds.figure("most-type-i", float(small.max()), n=every)
     bootstraps = models[["ρ bootstrap", "τ bootstrap"]]
-    finds.figure("bootstrap.a", float(bootstraps.min().min()))
-    finds.figure("bootstrap.b", float(bootstraps.max().max()))
+    finds.figure("bootstrap.a", float(bootstraps.min().min()), n=fewer)
+    finds.figure("bootstrap.b", float(bootstraps.max().max()), n=fewer)
     for originals, own in frames["images"].groupby("originals")["ρ"]:
-        finds.figure(f"over-originals.{originals}.least", float(own.min()))
-        finds.figure(f"over-originals.{originals}.most", float(own.max()))
+        finds.figure(f"over-originals.{originals}.least", float(own.min()), n=fewest)
+        finds.figure(f"over-originals.{originals}.most", float(own.max()), n=fewest)
 
 
-def _targets(rows: Rows, heads: tuple[str, ...]) -> str:
+def _targets(rows: Rows, heads: tuple[str, ...], repeats: int) -> str:
     """What the intervals over models and the tests must hold, in the worst of the rows."""
     columns = dict(zip(heads, zip(*rows, strict=True), strict=True))
     said = ""
@@ -386,10 +387,10 @@ def _targets(rows: Rows, heads: tuple[str, ...]) -> str:
         said += f"; {head} held in {least:.3f} at least, {judge(least, least=0.93)}"
     if "p ≤ 0.05" in columns:
         equal = zip(columns["r A"], columns["r B"], columns["p ≤ 0.05"], strict=True)
-        most = max(small for a, b, small in equal if a == b)
-        said += (
-            f"; a small p of equal metrics in {most:.3f} at most, {judge(most, most=MOST_ERRORS)}"
-        )
+        small = np.array([small for a, b, small in equal if a == b])
+        low, _ = wilson(small, np.full(len(small), repeats), repeats)
+        said += f"; a small p of equal metrics in {small.max():.3f} at most, "
+        said += judge_errors(float(low.max()))
     return said
 
 
@@ -411,9 +412,9 @@ def main() -> None:
                 row(*time_study(*study))
         found = {name: simulate(name, repeats) for name in SIMULATIONS if name in parts}
         if set(found) == set(SIMULATIONS):
-            summary(found, finds)
+            summary(found, finds, repeats)
         if "swaps" in parts:
-            of_swaps(repeats // 2, finds)
+            of_swaps(repeats, finds)
         for name, replay in REPLAYS.items():
             if name in parts:
                 replay(released(), repeats // 20, finds)
