@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def demo_sets() -> dict[str, Claim]:
         json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((ROOT / "data/demo/sets").glob("*/run.json"))
     ]
-    ok, failed = (sum(run[name] for run in runs) for name in ("n_ok", "n_failed"))
+    attacks = _of_attacks(runs)
     rates, stages = {}, set()
     for run in runs:
         activation, strategy = run["model"].removeprefix("cnn4:activation=").split("/")[:2]
@@ -92,15 +92,24 @@ def demo_sets() -> dict[str, Claim]:
         each = [rates[activation, strategy] for activation in ("silu", "relu")]
         cells = [f"{100 * one:.0f}" for rate in each for one in (rate[-1], max(rate))]
         lines.append(f"| `{strategy}` | {' | '.join(cells)} |")
+    tested = f"{runs[0]['target']['n_test']} pictures"
     return {
-        "attacks": Claim(ok + failed),
-        "failed": Claim(failed),
-        "failed.prior": Claim(sum(run["n_failed"] for run in runs if "prior" in run["name"])),
-        "failed.silu": Claim(sum(run["n_failed"] for run in runs if "silu" in run["name"])),
-        "pictures": Claim(ok),
-        **{f"stage.{i}": Claim(one, unit="%") for i, one in enumerate(sorted(stages), 1)},
-        "table": Claim(lines),
+        "attacks": Claim(attacks, n=f"{len(runs)} sets"),
+        "failed": _failed(runs),
+        "failed.prior": _failed([run for run in runs if "prior" in run["name"]]),
+        "failed.silu": _failed([run for run in runs if "silu" in run["name"]]),
+        "pictures": Claim(sum(run["n_ok"] for run in runs), n=f"{attacks} attacks"),
+        **{f"stage.{i}": Claim(one, n=tested, unit="%") for i, one in enumerate(sorted(stages), 1)},
+        "table": Claim(lines, n=tested),
     }
+
+
+def _of_attacks(runs: Sequence[Mapping[str, Any]]) -> int:
+    return sum(run["n_ok"] + run["n_failed"] for run in runs)
+
+
+def _failed(runs: Sequence[Mapping[str, Any]]) -> Claim:
+    return Claim(sum(run["n_failed"] for run in runs), n=f"{_of_attacks(runs)} attacks")
 
 
 def demo_shipped() -> dict[str, Claim]:
@@ -236,7 +245,7 @@ def _of_cells(cells: pd.DataFrame) -> dict[str, Claim]:
             found[f"{short}.least.{name}"] = Claim(values.min(), n=f"{len(group)} cells")
             found[f"{short}.most.{name}"] = Claim(values.max(), n=f"{len(group)} cells")
     spent = float(groups["dp-sgd"]["target_epsilon"].iloc[0])
-    return {**found, "epsilon.dp-sgd": Claim(spent), **_whole_map(attacked)}
+    return {**found, "epsilon.dp-sgd": Claim(spent, n="1 training"), **_whole_map(attacked)}
 
 
 def _whole_map(attacked: pd.DataFrame) -> dict[str, Claim]:
@@ -244,8 +253,10 @@ def _whole_map(attacked: pd.DataFrame) -> dict[str, Claim]:
     found = {"cells": Claim(len(attacked))}
     for name in ("dlg", "idlg"):
         of = attacked[attacked["attack"] == name]
-        found[f"attacked.{name}"] = Claim(int(of["n_attacked"].sum()))
-        found[f"failed.{name}"] = Claim(int((of["n_attacked"] - of["n_ok"]).sum()))
+        pictures, cells = int(of["n_attacked"].sum()), f"{len(of)} cells"
+        found[f"attacked.{name}"] = Claim(pictures, n=cells)
+        failed = int((of["n_attacked"] - of["n_ok"]).sum())
+        found[f"failed.{name}"] = Claim(failed, n=f"{pictures} pictures")
     unmoved = attacked[attacked["strategy"].isin(UNMOVED)]
     for name in ("ssim", "ssim-registered"):
         rho = float(spearman_rows(*(unmoved[[one]].T.to_numpy() for one in ("people", name)))[0])
@@ -283,7 +294,8 @@ def _relief(pictures: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
 
 def epsilons() -> dict[str, Claim]:
     """Return ε of one noised gradient by itself at δ = 10⁻⁵, by its noise."""
-    return {f"noise-{noise}": Claim(epsilon(noise, 1, 1, 1e-5)) for noise in (1, 0.1, 0.01)}
+    noises = (1, 0.1, 0.01)
+    return {f"noise-{noise}": Claim(epsilon(noise, 1, 1, 1e-5), n="1 step") for noise in noises}
 
 
 def cells_of_the_map() -> tuple[pd.DataFrame, tuple[MetricSpec, ...]]:
@@ -312,7 +324,9 @@ def threats_() -> dict[str, Claim]:
     found["table.letters"] = table(["letter", "attacker", "has", "attacks here"], rows)
     own = cells[cells["originals"].notna() & cells["n_attacked"].notna()]
     for attack, exact in own[own["exact"] > EXACT].groupby("attack"):
-        found[f"exact.{attack}"] = Claim(int(exact["batch"].max()))
+        largest = exact[exact["batch"] == exact["batch"].max()]
+        attacked = f"{largest['n_attacked'].sum():.0f} pictures"
+        found[f"exact.{attack}"] = Claim(int(exact["batch"].max()), n=attacked)
     for key, changed in (("changed", True), ("honest", False)):
         warns, models = threats.warnings(own, changed)
         found[f"warned.{key}"] = Claim(warns, n=f"{models} models")
@@ -346,7 +360,8 @@ def _ends(row: Mapping[Any, Any]) -> tuple[float, float]:
 
 
 def _megabytes(files: Iterable[Path]) -> Claim:
-    return Claim(round(sum(one.stat().st_size for one in files) / 1e6, 2), unit="MB")
+    sizes = [one.stat().st_size for one in files]
+    return Claim(round(sum(sizes) / 1e6, 2), n=f"{len(sizes)} files", unit="MB")
 
 
 def _short(metric: str) -> str:

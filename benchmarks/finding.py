@@ -53,8 +53,8 @@ class Part:
 class At:
     """A number of a row, or what `of` makes of the numbers of several rows and columns.
 
-    times: factor. n: the column that counts what it rests on. ends: columns of its interval.
-    whole: rounded.
+    times: factor. n: the column that counts what each row rests on, which are units. ends: columns
+    of its interval. whole: rounded.
     """
 
     table: str
@@ -63,6 +63,7 @@ class At:
     of: Callable[[Sequence[float]], float] = min
     times: float = 1
     n: str = ""
+    units: str = ""
     ends: tuple[str, str] | None = None
     unit: str = ""
     whole: bool = False
@@ -77,7 +78,7 @@ class At:
             round(value) if self.whole and math.isfinite(value) else value,
             low,
             high,
-            str(round(named[0][self.n])) if self.n else "",
+            over_rows(f"{named[0][self.n]:.0f} {self.units}".strip(), len(named)) if self.n else "",
             self.unit,
         )
 
@@ -96,10 +97,16 @@ def less(more: At, other: At, unit: str = "") -> Find:
     """Return by how much one number is above another."""
 
     def find(tables: Tables) -> Claim:
-        values = [float(one(tables).value) for one in (more, other)]  # type: ignore[arg-type]
-        return Claim(values[0] - values[1], unit=unit)
+        found = [one(tables) for one in (more, other)]
+        values = [float(one.value) for one in found]  # type: ignore[arg-type]
+        return Claim(values[0] - values[1], n=found[0].n, unit=unit)
 
     return find
+
+
+def over_rows(n: str, rows: int) -> str:
+    """Return what so many rows rest on, of which each rests on `n`."""
+    return n if rows == 1 else f"{n} a row, {rows} rows"
 
 
 def row_of(tables: Tables, table: str, row: str) -> "pd.Series[Any]":

@@ -37,6 +37,7 @@ from benchmarks.finding import (
     ended,
     indexed,
     less,
+    over_rows,
     percent,
     row_of,
     spread,
@@ -166,7 +167,8 @@ def _methods(
     column: str = "psnr",
     **more: Any,
 ) -> At:
-    return At("methods", tuple(f"{one} {method}" for one in networks), column, of, **more)
+    rows = tuple(f"{one} {method}" for one in networks)
+    return At("methods", rows, column, of, n="n", units="attacks", **more)
 
 
 def _range(found: Sequence[float]) -> float:
@@ -178,12 +180,13 @@ def _gain(of: Callable[[Iterable[float]], float], whole: bool) -> Find:
 
     def find(tables: Tables) -> Claim:
         gains = [
-            float(less(*(_methods([one], way) for way in ("copa denoised", "copa")))(tables).value)  # type: ignore[arg-type]
+            less(*(_methods([one], way) for way in ("copa denoised", "copa")))(tables)
             for one in _HIDDEN
             if not one.endswith("4")
         ]
-        found = of(gains)
-        return Claim(round(found) if whole else found, unit="dB")
+        found = of([float(one.value) for one in gains])  # type: ignore[arg-type]
+        n = over_rows(gains[0].n, len(gains))
+        return Claim(round(found) if whole else found, n=n, unit="dB")
 
     return find
 
@@ -353,14 +356,15 @@ def read_pbpfl(folder: Path) -> Read:
     ]
     leak, cells = pd.DataFrame(leaks), pd.DataFrame(trained)
     known = {name: preset[name] for name in ("table", "valued", "images") if preset[name]}
-    ends = cells[cells["scheme"] == "PBPFL"]["gap"].max()
-    moved = cells[cells["scheme"] == "FedAvg-MSE"]["moved"].min()
+    gaps = cells[cells["scheme"] == "PBPFL"]["gap"].dropna()
+    moves = cells[cells["scheme"] == "FedAvg-MSE"]["moved"].dropna()
+    worst = {"gap": gaps.max(), "n_gap": len(gaps), "moved": moves.min(), "n_moved": len(moves)}
     tables = {
         "trainings": cells,
         "costs": pd.DataFrame(figures, index=list(pbpfl._COSTS)),
-        "sent": pd.DataFrame([sent], index=["ratio"]),
+        "sent": pd.DataFrame([{**sent, "n": 1}], index=["ratio"]),
         "leak": indexed(leak, leak["where"] + ", " + leak["arm"]),
-        "ends": pd.DataFrame([{"gap": ends, "moved": moved}], index=["worst"]),
+        "ends": pd.DataFrame([worst], index=["worst"]),
         "data": pd.DataFrame(list(known.values()), index=list(known), columns=["name"]),
         "commonest": pd.DataFrame(
             [{"share": pbpfl.commonest_share(preset["images"])}], index=["images"]
@@ -466,9 +470,7 @@ _RATIOS = (_LFP, _LBP, _MU)
 def _seen(arm: str, where: str | tuple[str, ...], column: str, of: Callable = min) -> At:
     places = (where,) if isinstance(where, str) else where
     names = tuple(f"{one}, {arm}" for one in places)
-    if column == "ssim":
-        return At("leak", names, column, of)
-    return At("leak", names, column, of, n="images", whole=True)
+    return At("leak", names, column, of, n="images", units="pictures", whole=column != "ssim")
 
 
 _LENET, _MLP = "lenet, untrained", "mlp-3, untrained"
@@ -500,10 +502,10 @@ PBPFL: Mapping[str, Find] = {
 }
 # What holds at any size, from the smallest preset.
 PBPFL_SMOKE: Mapping[str, Find] = {
-    "training.1": At("ends", "worst", "gap"),
-    "training.2": At("ends", "worst", "moved"),
-    "sent.1.a": At("sent", "ratio", "down"),
-    "sent.1.b": At("sent", "ratio", "up"),
+    "training.1": At("ends", "worst", "gap", n="n_gap", units="trainings"),
+    "training.2": At("ends", "worst", "moved", n="n_moved", units="trainings"),
+    "sent.1.a": At("sent", "ratio", "down", n="n", units="round of each scheme"),
+    "sent.1.b": At("sent", "ratio", "up", n="n", units="round of each scheme"),
     "uplink": _seen("uplink-closed-form", _MLP, "ssim"),
 }
 

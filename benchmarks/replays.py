@@ -14,6 +14,7 @@ from benchmarks.cheap_claims import PUBLISHED
 from benchmarks.keeping import Finds
 from benchmarks.measuring import judge
 from semsim.base.stats.correlation import kendall_rows
+from semsim.base.stats.intervals import of_means
 from semsim.base.stats.pairwise_accuracy import LEVEL, bands
 from semsim.base.stats.standstill import model_leads, watched
 from semsim.base.stats.verdict import adjusted
@@ -77,7 +78,7 @@ def of_leniency(votes: Votes, repeats: int, finds: Finds) -> None:
             draws = (np.random.default_rng([k, one]) for one in range(repeats))
             raw, ours = np.transpose([_kept(votes, k, UNEVEN * uneven, one) for one in draws])
             gain = ours - raw
-            reach = 1.96 * gain.std(ddof=1) / np.sqrt(repeats)
+            reach, _ = of_means(gain, noun="repeat")
             ends = f"{gain.mean() - reach:+.3f}, {gain.mean() + reach:+.3f}"
             found = float(ours.mean())
             said = judge(round(found, 2), least=target) if uneven else "control"
@@ -85,8 +86,8 @@ def of_leniency(votes: Votes, repeats: int, finds: Finds) -> None:
             words = (f"{raw.mean():.3f}", f"{found:.3f}", f"{gain.mean():+.3f} [{ends}]", better)
             row(k, "unevenly by model" if uneven else "evenly", *words, said)
             if uneven:
-                finds.figure(f"leniency.{k}.raw", float(raw.mean()))
-                finds.figure(f"leniency.{k}.adjusted", found)
+                finds.figure(f"leniency.{k}.raw", float(raw.mean()), n=f"{repeats} repeats")
+                finds.figure(f"leniency.{k}.adjusted", found, n=f"{repeats} repeats")
 
 
 def _kept(votes: Votes, k: int, uneven: float, draw: np.random.Generator) -> tuple[float, float]:
@@ -139,8 +140,8 @@ def of_stopping(votes: Votes, orders: int, finds: Finds) -> None:
             patience,
             *map(_percent, (well, wrong, spent)),
         )
-    finds.figure("stopping.hindsight", max(hindsight))
-    finds.figure("stopping.well", max(well for well, _ in best))
+    finds.figure("stopping.hindsight", max(hindsight), n=f"{orders} orders")
+    finds.figure("stopping.well", max(well for well, _ in best), n=f"{orders} orders")
     print(f"final by half: {judge(max(hindsight), least=WELL)}, with hindsight")
 
 
@@ -266,9 +267,10 @@ def _own_rule(votes: Votes, orders: int, finds: Finds) -> None:
             _percent(saved),
             f"{100 * contrary:.2f} %",
         )
-        finds.figure(f"stopping.{quiet}.met", float(early))
-        finds.figure(f"stopping.{quiet}.final", float(np.mean(ended)) if ended else 0.0)
-        finds.figure(f"stopping.{quiet}.saved", float(saved))
+        finds.figure(f"stopping.{quiet}.met", float(early), n=f"{orders} orders")
+        of = f"{len(ended)} orders"
+        finds.figure(f"stopping.{quiet}.final", float(np.mean(ended)) if ended else 0.0, n=of)
+        finds.figure(f"stopping.{quiet}.saved", float(saved), n=f"{orders} orders")
 
 
 def _contrary(bands_then: np.ndarray, final: np.ndarray) -> float:

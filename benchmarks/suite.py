@@ -26,6 +26,7 @@ from benchmarks import keeping
 from benchmarks.claims import kept
 from benchmarks.keeping import Finds
 from benchmarks.measuring import ROOT, code
+from semsim.base.words import counted
 from semsim.device import how_busy
 
 MAKE = ("make",)
@@ -125,8 +126,9 @@ def main() -> None:
             done = list(pool.map(partial(timed, given.target, given.busy), places))
         now = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
-        finds.figure("minutes", round(max(minutes for _, minutes in done), 1))
-        finds.figure("cpu", round(cpu / len(done)), "CPU s")
+        runs = counted(len(done), "run")
+        finds.figure("minutes", round(max(minutes for _, minutes in done), 1), n=runs)
+        finds.figure("cpu", round(cpu / len(done)), "CPU s", runs)
         row = finds.table(
             "runs",
             *(f"`make {given.target}` at", "passed", "skipped", "failed"),

@@ -217,6 +217,35 @@ def test_a_result_of_a_branch_is_stamped_with_a_commit_that_stays(tmp_path, monk
     assert measuring.code() == git("rev-parse", "HEAD", folder=tmp_path).stdout[:12] != landed
 
 
+# Numbers that rest on no units: keys by file, and why.
+WITHOUT_N = {
+    "demo": (r"shuffled\.n", "a count of units"),
+    "gain-symbols": (r".+\.(tv|curvature)", "settings that were chosen"),
+    "imprint": (
+        r"draws|pictures|bins|expected",
+        "settings of the attack, and what follows of them",
+    ),
+    "map": (r"cells", "a count of units"),
+    "sizes": (r".+", "files that are installed"),
+    "tests": (r"minutes|cpu", "the table has the runs"),
+    "tests-all": (r"minutes|cpu", "the table has the runs"),
+    "threats": (r"originals|seeds|cells", "counts of units"),
+}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_number_has_the_count_of_what_it_rests_on(path):
+    form, _ = WITHOUT_N.get(path.stem, ("(?!)", ""))
+    lacking = [
+        key
+        for key, one in kept(path.stem).items()
+        if not isinstance(one.value, list)
+        and not re.fullmatch(r"[\d,]+ \D.*", one.n)
+        and not re.fullmatch(form, key)
+    ]
+    assert lacking == []
+
+
 def test_a_typed_result_has_no_command():
     command = "python -m benchmarks.statistics --only models"
     assert _makes("few-models", "least-coverage", command)
