@@ -6,11 +6,11 @@ People and metric see how much of a picture can be made out, each with noise of 
 study says for whom originals differ besides: for nobody, for people, for the metric, for both, or
 for the metric strongly, whose distances of different originals then cannot be compared. Numbers of
 votes alone have the first two kinds, as the others leave votes as they are, and a third, in which
-originals differ strongly for people. Trials and systems are independent and have no kinds. The true
-value is that of the same kind of study with endless originals. With --kinds or --originals only
-those cells are measured, and the others stay. What a part finds is kept in
-results/coverage-PART.json, the table of `docs/numbers.md` in results/coverage.json; `python -m
-benchmarks.claims` writes the page.
+originals differ strongly for people. Trials, systems and named pictures are independent; shares
+over clients and seeds, and the jury, have kinds of their own. The true value is that of the same
+kind of study with endless originals. With --kinds or --originals only those cells are measured, and
+the others stay. What a part finds is kept in results/coverage-PART.json, the table of
+`docs/numbers.md` in results/coverage.json; `python -m benchmarks.claims` writes the page.
 """
 
 import argparse
@@ -21,16 +21,19 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 import scipy
+import torch
 
 from annotation.votes.aggregate import Ballots, ballots_of
 from annotation.votes.agreement import Coding, agreement_table, pairs_of
 from annotation.votes.annotators import carry_over_table
 from annotation.votes.rates import DETECTION_KINDS, detection_table, rate_table, whole_rate
 from benchmarks.claims import Claim, keep, kept
+from benchmarks.jury import People, held_against
 from benchmarks.measuring import begin, judge, judge_errors
 from semsim.base.columns import RATED
 from semsim.base.stats.correlation import weighted_kendall, weighted_spearman
 from semsim.base.stats.intervals import (
+    crossed_ends,
     error,
     fisher,
     left_out,
@@ -45,6 +48,7 @@ from semsim.base.stats.roc import (
     pooled_auc,
     within_originals_auc,
 )
+from semsim.people.cifar import CIFAR10
 
 KINDS = {  # by how much originals differ for people and for the metric, in spreads of the noise
     "nothing": (0.0, 0.0),
@@ -57,6 +61,10 @@ OF_VOTES = {"nothing": 0.0, "people": 1.0, "people strongly": 3.0}
 ORIGINALS = (6, 8, 12, 24, 60, 100)
 MODELS = np.linspace(-1.5, 1.5, 14)
 FEW_MODELS = np.array([-3.0, -1.0, 0.0, 1.5])  # a rate of few, of some, of half and of many
+OF_PAIRS = {"nothing": (0.0, 0.0), "clients": (1.0, 0.0), "seeds": (0.0, 1.0), "both": (1.0, 1.0)}
+BATCH = 8  # pictures of a client
+RIGHT = (0.1, 0.35, 0.65)  # share of pictures that a member of the jury names rightly
+VOICES, SURE = 50, (4.0, 1.0)  # people of a named picture, and Beta's parameters of who is right
 ANNOTATORS, LEVELS = 5, 5  # of a picture, and of a rating
 MANY = 40_000  # originals that stand for endless ones
 COMMAND = "python -m benchmarks.coverage"
@@ -262,6 +270,58 @@ def of_systems(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterat
                     yield f"{name} of systems", kind, n, held((middle - half, middle + half), 0.0)
 
 
+def of_crossed(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
+    """Shares of pictures of clients, each attacked with three or four seeds."""
+    draw = np.random.default_rng(10)
+    for kind, (of_clients, of_seeds) in OF_PAIRS.items():
+        for level in FEW_MODELS:
+            seen = level + np.hypot(of_clients, of_seeds) * draw.normal(size=MANY)
+            truth = float(scipy.special.expit(seen).mean())
+            share = f"{kind}, {truth:.2f} of pictures"
+            for n in sizes:
+                seeds = 4 if n % 3 else 3
+                client, seed, _ = (one.ravel() for one in np.indices((n // seeds, seeds, BATCH)))
+                for _ in range(draws):
+                    seen = of_clients * draw.normal(size=n)[client]
+                    seen = level + seen + of_seeds * draw.normal(size=n)[seed]
+                    hits = (draw.random(len(seen)) < scipy.special.expit(seen)).astype(float)
+                    ends = crossed_ends(hits, [client, seed])
+                    yield "share over clients and seeds", share, n, held(ends, truth)
+
+
+def of_jury(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
+    """What `benchmarks.jury` prints of five networks that name pictures, as fifty people do."""
+    draw = np.random.default_rng(11)
+    names = {"kappa": "κ of majorities", "rho_hard": "ρ of shares of the true word"}
+    for right in RIGHT:
+        truths = held_against(*named(MANY, right, draw))
+        for n in sizes:
+            for _ in range(draws):
+                found = held_against(*named(n, right, draw))
+                for key, name in names.items():
+                    ends = found[key].low, found[key].high
+                    yield name, f"{right} right", n, held(ends, truths[key].value)
+
+
+def named(n: int, right: float, draw: np.random.Generator) -> tuple[np.ndarray, People, np.ndarray]:
+    """Shares of five voices by word, (n, 10), people's, and (n,) that all pictures are meant.
+
+    A picture that few people name rightly is as much harder for the jury. Half of the wrong words
+    are the next one.
+    """
+    words = len(CIFAR10)
+    true, sure = draw.integers(words, size=n), draw.beta(*SURE, size=n)
+    mean = SURE[0] / sum(SURE)
+    said = []
+    for voices, chance in ((ANNOTATORS, right * sure / mean), (VOICES, sure)):
+        other = draw.integers(1, words, size=(n, voices))
+        wrong = np.where(draw.random(other.shape) < 0.5, 1, other)
+        off = np.where(draw.random(other.shape) < chance[:, None], 0, wrong)
+        said.append(np.eye(words)[(true[:, None] + off) % words].sum(axis=1))
+    people = People(images=torch.empty(n, 0), counts=said[1], true=true)
+    return said[0] / ANNOTATORS, people, np.ones(n, bool)
+
+
 def agreeing(votes: np.ndarray) -> np.ndarray:
     """The share of pairs of five votes that agree, as `votes` of them recognise a picture."""
     return (votes * (votes - 1) + (5 - votes) * (4 - votes)) / 20
@@ -424,6 +484,8 @@ PARTS: dict[str, Callable[[int, Sequence[str], Sequence[int]], Iterator[Row]]] =
     "aucs": of_aucs,
     "pictures": of_pictures,
     "systems": of_systems,
+    "crossed": of_crossed,
+    "jury": of_jury,
 }
 # Their tables take longest.
 FEWER = dict.fromkeys(("agreement", "rated", "detection", "carry-over"), 500)

@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ from benchmarks.measuring import ROOT, begin, judge
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Plugin, read_plugin
 from semsim.base.stats.correlation import pearson_rows, weighted_spearman
-from semsim.base.stats.intervals import error, fisher, left_out, why_none, wilson
+from semsim.base.stats.intervals import Ends, error, fisher, left_out, share_ends, why_none, wilson
 from semsim.base.storage.atomic import write_text
 from semsim.campaign.campaign_job import load
 from semsim.datasets import DATASETS
@@ -63,7 +64,7 @@ _COPIES, _SEED = 4, 49
 
 
 class Found(NamedTuple):
-    """A statistic of `n` pictures and the ends of its interval; NaN and `why` where it has none."""
+    """A statistic of `n` pictures and the ends of its interval; NaN, and why, where it has none."""
 
     value: float
     low: float
@@ -172,31 +173,47 @@ def raters(
 def held_against(rater: np.ndarray, people: People, of: np.ndarray) -> Numbers:
     """`STATISTICS` of a rater, (N, 10), on the pictures `of`, (N,) bool, each with its interval.
 
-    `right` has Wilson's interval. Correlations and κ have the jackknife over pictures, on Fisher's
-    scale.
+    `right` has Wilson's interval, ρ that of Fisher's scale, and κ that of the share that agrees, by
+    the jackknife over pictures. `confusions` has none: where a class has few pictures, noise lowers
+    it, and resamples do not show by how much.
     """
     said, shares, true, hard = rater[of], people.shares[of], people.true[of], people.hard[of]
     rows, n = np.arange(len(true)), len(true)
     named, by_people = (side[rows, true][hard] for side in (said, shares))
     mine, theirs = said.argmax(axis=1), shares.argmax(axis=1)
-    weights = left_out(n)
-    confused = (_confusions(side, true, weights) for side in (said, shares))
-    right = np.array((mine == true).mean())
+    confused = (_confusions(side, true)[None] for side in (said, shares))
+    right, same = (np.array((mine == others).mean()) for others in (true, theirs))
     low, high = wilson(right, np.array(n), n)
     return {
-        "rho_hard": _found(weighted_spearman(named, by_people, left_out(len(named))), len(named)),
-        "kappa": _found(cohen(mine, theirs, rows, weights.T, ordered=False), n),
+        "rho_hard": _found(
+            weighted_spearman(named, by_people, left_out(len(named))), len(named), fisher
+        ),
+        "kappa": _found(
+            cohen(mine, theirs, rows, left_out(n).T, ordered=False), n, partial(kappa_ends, same)
+        ),
         "right": Found(float(right), float(low), float(high), n),
-        "confusions": _found(pearson_rows(*confused), n),
+        "confusions": Found(float(pearson_rows(*confused)[0]), np.nan, np.nan, n),
     }
 
 
-def _found(draws: np.ndarray, n: int) -> Found:
-    """A correlation under all weights of `left_out`, (1 + G,)."""
+def kappa_ends(same: np.ndarray, kappa: np.ndarray, spread: np.ndarray, units: int) -> Ends:
+    """The ends of `share_ends` of the share that agrees, `same`, corrected for chance as κ is.
+
+    A rater near chance agrees on few pictures, where Fisher's scale leaves out too many κ.
+    """
+    chance = (same - kappa) / (1 - kappa)
+    ends = share_ends(same, spread * (1 - chance), units)
+    low, high = ((end - chance) / (1 - chance) for end in ends)
+    return low, high
+
+
+def _found(draws: np.ndarray, n: int, ends: Callable[[np.ndarray, np.ndarray, int], Ends]) -> Found:
+    """A statistic under all weights of `left_out`, (1 + G,)."""
     spread = error(draws, n)
-    low, high = fisher(draws[0], spread, n)
-    why = why_none(n, float(spread), "picture") if np.isnan(low) else None
-    return Found(float(draws[0]), float(low), float(high), n, why)
+    if (why := why_none(n, float(spread), "picture")) is not None:
+        return Found(float(draws[0]), np.nan, np.nan, n, why)
+    low, high = ends(draws[0], spread, n)
+    return Found(float(draws[0]), float(low), float(high), n)
 
 
 def halves(people: People) -> tuple[np.ndarray, np.ndarray]:
@@ -275,18 +292,12 @@ def _right(rater: np.ndarray, true: np.ndarray, of: np.ndarray) -> float:
     return float((rater.argmax(axis=1) == true)[of].mean())
 
 
-def _confusions(said: np.ndarray, true: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Mean shares of wrong words by true word: (B, 90), 0 where a true word is absent.
-
-    Args:
-        said: (N, 10).
-        true: (N,) int.
-        weights: (B, N), how often each picture counts.
-    """
-    words = np.eye(len(CIFAR10))
-    cells = np.einsum("bn,nt,nw->btw", weights, words[true], said, optimize=True)
-    cells /= np.maximum(weights @ words[true], 1)[..., None]
-    return np.asarray(cells[:, words == 0])
+def _confusions(said: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Mean shares of wrong words by true word: (90,), 0 where a true word is absent."""
+    cells = np.zeros((len(CIFAR10),) * 2)
+    np.add.at(cells, true, said)
+    cells /= np.maximum(np.bincount(true, minlength=len(CIFAR10)), 1)[:, None]
+    return cells[~np.eye(len(CIFAR10), dtype=bool)]
 
 
 def keep_sentences(votes: Numbers, single: Numbers, people: People, right: Sequence[float]) -> None:
@@ -326,10 +337,10 @@ def claims_of(found: Mapping[str, Numbers], run: str) -> dict[str, Claim]:
     """Return each number by its rater and statistic; what is no number has none."""
     claims = {}
     for rater, every in found.items():
-        for name, (value, low, high, n, why) in every.items():
+        for name, (value, low, high, n, _) in every.items():
             if np.isfinite(value):
                 key = f"{re.sub(r'[^a-z]+', '-', rater)}.{name}"
-                known = why is None
+                known = np.isfinite(low)
                 claims[key] = Claim(
                     value, low if known else None, high if known else None, f"{n} pictures", run=run
                 )

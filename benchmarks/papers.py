@@ -180,7 +180,7 @@ def _gain(of: Callable[[Iterable[float]], float], whole: bool) -> Find:
 
     def find(tables: Tables) -> Claim:
         gains = [
-            less(*(_methods([one], way) for way in ("copa denoised", "copa")))(tables)
+            less(_methods([one], "copa denoised"), _methods([one], "copa"))(tables)
             for one in _HIDDEN
             if not one.endswith("4")
         ]

@@ -70,6 +70,7 @@ def test_who_says_what_people_say_agrees_and_a_guesser_does_not(people):
     assert [same[name][0] for name in ("rho_hard", "kappa", "confusions")] == pytest.approx([1] * 3)
     rng = np.random.default_rng(1)
     guessed = held_against(rng.dirichlet(np.ones(10), 200), people, every)
+    assert np.isnan(same["confusions"].low)
     for name in ("rho_hard", "kappa"):
         found = guessed[name]
         assert found.low <= found.value <= found.high

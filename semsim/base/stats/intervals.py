@@ -90,19 +90,23 @@ def crossed_ends(hits: np.ndarray, units: Sequence[np.ndarray]) -> tuple[float, 
     """The ends of `share_ends` of a mean of (N,) hits, 0 to 1, whose units are crossed.
 
     A hit belongs to one unit of each kind, as to a client and a seed; the squared errors over the
-    kinds add up, and each combination counts as a unit. A kind with one unit adds no error.
+    kinds add up, and each combination counts as a unit. A kind with one unit adds no error. The
+    error is as uncertain as the kind with the fewest units makes it: Cameron, Gelbach and Miller
+    2011, "Robust inference with multiway clustering".
 
     Args:
         units: By kind, (N,) names.
     """
-    spread = 0.0
+    trials = fewest = len(set(zip(*units, strict=True)))
+    square = 0.0
     for names in units:
         found, codes = np.unique(names, return_inverse=True)
         if len(found) > 1:
             weights = left_out(len(found))[:, codes]
-            spread += float(error(weights @ hits / weights.sum(axis=1), len(found))) ** 2
-    trials = len(set(zip(*units, strict=True)))
-    low, high = share_ends(np.array(hits.mean()), np.array(spread**0.5), trials)
+            square += float(error(weights @ hits / weights.sum(axis=1), len(found))) ** 2
+            fewest = min(fewest, len(found))
+    wider = stdtrit(fewest - 1, _UPPER) / stdtrit(trials - 1, _UPPER)
+    low, high = share_ends(np.array(hits.mean()), np.array(wider * square**0.5), trials)
     return float(low), float(high)
 
 

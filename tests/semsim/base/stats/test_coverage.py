@@ -41,7 +41,7 @@ def test_swaps_err_no_more_often_than_their_intervals_allow():
 @pytest.mark.parametrize("part", coverage.PARTS)
 def test_each_part_still_runs_and_mostly_holds_the_truth(part, monkeypatch):
     monkeypatch.setattr(coverage, "MANY", 2000)
-    found = coverage.measure(part, 12, [*coverage.KINDS, *coverage.OF_VOTES], (8,))
+    found = coverage.measure(part, 12, [*coverage.KINDS, *coverage.OF_VOTES], (12,))
     numbers = {key.split(" / ")[0] for key in kept(f"coverage-{part}")}
     assert {key.split(" / ")[0] for key in found} == numbers
     held = [one.value for key, one in found.items() if coverage.TYPE_I not in key]
