@@ -109,7 +109,7 @@ def open_studio(options: argparse.Namespace, create_app: CreateApp) -> None:
     with told_errors():
         logs.begin(options)
     check_port(options.host, options.port)
-    say("SemSim Studio: starting; this takes some seconds.", quiet=options.quiet)
+    say("SemSim Studio: starting.", quiet=options.quiet)
     os.environ[root_path.ROOT_PATH] = options.root_path
     from annotation.store import Store, backup
     from annotation.study.builtin import DemoInTheMaking

@@ -37,6 +37,7 @@ from semsim.learning.ablations import (
     summary,
 )
 from semsim.learning.ablations_run import (
+    LONG,
     SHUFFLES,
     JudgedOrder,
     Material,
@@ -71,7 +72,8 @@ _Controls = Annotated[
     str,
     typer.Option(
         help=f"{' or '.join(CHOICES)}: start judges the network before it saw a vote, all also "
-        f"trains on shuffled votes, {SHUFFLES} times; after half an hour no further one begins."
+        f"trains on shuffled votes, {SHUFFLES} times; after {LONG // 60} minutes no further one "
+        "begins."
     ),
 ]
 _HoldOut = Annotated[

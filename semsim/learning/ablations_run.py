@@ -202,7 +202,7 @@ def train_shuffles(
     """Train as `order` says on votes dealt out anew, `n` times, and judge each.
 
     Votes are dealt out among the reconstructions of each original; all else is the same, the start
-    too. After half an hour no further one begins. What `folder` has is not done again.
+    too. After `LONG` seconds no further one begins. What `folder` has is not done again.
 
     Args:
         judge: The row of a checkpoint, as of `metric_rows`.

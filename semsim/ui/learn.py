@@ -29,6 +29,7 @@ from semsim.learning.ablations import (
 )
 from semsim.learning.ablations_run import (
     KIND,
+    LONG,
     SHUFFLES,
     JudgedOrder,
     Material,
@@ -641,9 +642,9 @@ def _learned_how() -> tuple[Any, ...]:
         ],
         value=CHOICES[0],
         label="Compared with",
-        info="The network before it saw a vote costs nothing; the baseline, which weighs pixels by "
-        f"the same votes, seconds. The training on shuffled votes is done {SHUFFLES} times. After "
-        "half an hour no further one begins.",
+        info="The network before it saw a vote needs no training; the baseline weighs pixels by "
+        f"the same votes. The training on shuffled votes is done {SHUFFLES} times. After "
+        f"{LONG // 60} minutes no further one begins.",
         elem_id="learn-controls",
     )
     lab.words("start", "calibrated baseline", "shuffled votes")
