@@ -17,6 +17,13 @@ LARGEST_SMALL = 64  # pixels; the original stem and pool would leave 2×2 of suc
 _EXPANSION = 4
 
 
+def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Module:
+    if stride == 1 and inputs == outputs:
+        return nn.Identity()
+    convolution = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(outputs))
+
+
 class BasicBlock(nn.Module):
     """Two 3×3 convolutions and a shortcut (He et al. 2016, Fig. 5 left)."""
 
@@ -27,11 +34,7 @@ class BasicBlock(nn.Module):
         self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(outputs)
         self.activation = activation_layer(activation)
-        self.shortcut: nn.Module = nn.Identity()
-        if stride != 1 or inputs != outputs:
-            self.shortcut = nn.Sequential(
-                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
-            )
+        self.shortcut = _shortcut(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, inputs, H, W) to (N, outputs, h, w), smaller by the stride."""
@@ -86,11 +89,7 @@ class _Bottleneck(nn.Module):
         self.conv3 = nn.Conv2d(width, outputs, 1, bias=False)
         self.bn3 = nn.BatchNorm2d(outputs)
         self.activation = activation_layer(activation)
-        self.shortcut: nn.Module = nn.Identity()
-        if stride != 1 or inputs != outputs:
-            self.shortcut = nn.Sequential(
-                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
-            )
+        self.shortcut = _shortcut(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         inner = self.activation(self.bn1(self.conv1(x)))

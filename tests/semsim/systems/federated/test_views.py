@@ -53,6 +53,15 @@ def gap(run, seen, client=0):
     return (off / sum(b.square().sum() for b in seen.gradients)).sqrt().item()
 
 
+def check_gradients(found, image, label):
+    """What was observed is the gradient of its model on the image."""
+    loss = torch.nn.functional.cross_entropy(found.model(image), torch.tensor([label]))
+    for here, wanted in zip(
+        torch.autograd.grad(loss, tuple(found.model.parameters())), found.gradients, strict=True
+    ):
+        torch.testing.assert_close(here, wanted, rtol=1e-8, atol=1e-10)
+
+
 def test_the_server_sees_the_same_with_and_without_masks(runs):
     plain, masked = exact(runs["plain"], "server"), exact(runs["masked"], "server")
     for one, other in zip(plain.gradients, masked.gradients, strict=True):
@@ -197,11 +206,7 @@ def test_a_canonicalised_observation_is_true_of_the_same_function(name):
     found = canonicalised(seen)
     image = run.data.train.pick(run.kept[0].members[0]).inputs.to(DOUBLE)
     torch.testing.assert_close(found.model(image), seen.model(image), rtol=1e-9, atol=1e-9)
-    loss = torch.nn.functional.cross_entropy(found.model(image), torch.tensor([seen.label]))
-    for here, wanted in zip(
-        torch.autograd.grad(loss, tuple(found.model.parameters())), found.gradients, strict=True
-    ):
-        torch.testing.assert_close(here, wanted, rtol=1e-8, atol=1e-10)
+    check_gradients(found, image, seen.label)
 
 
 def test_stripped_with_the_true_gamma_the_eavesdropper_has_what_the_server_has():
@@ -227,11 +232,7 @@ def test_stripped_with_a_wrong_gamma_network_and_gradient_still_agree():
         seen, pbpfl.ClientUpload.of(sent(run, 0, 1)), received_noise(run, 0, 1), gamma=0.123
     )
     image = run.data.train.pick(run.kept[0].members[0]).inputs.to(DOUBLE)
-    loss = torch.nn.functional.cross_entropy(found.model(image), torch.tensor([seen.label]))
-    for here, wanted in zip(
-        torch.autograd.grad(loss, tuple(found.model.parameters())), found.gradients, strict=True
-    ):
-        torch.testing.assert_close(here, wanted, rtol=1e-8, atol=1e-10)
+    check_gradients(found, image, seen.label)
 
 
 def test_gamma_shows_in_the_last_layer():
