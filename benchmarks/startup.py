@@ -114,8 +114,7 @@ def score() -> Used:
             for number in range(10):
                 pixels = noise.integers(0, 256, (32, 32, 3), dtype=np.uint8)
                 Image.fromarray(pixels).save(folder / f"{number}.png")
-        given = ["--originals", str(folders[0]), "--reconstructions", str(folders[1])]
-        return command("semsim", "score", *given, "--metrics", "mse,psnr,ssim")
+        return command("semsim", "score", *map(str, folders), "--metrics", "mse,psnr,ssim")
 
 
 def nobody_looks(n: int, results: str) -> None:

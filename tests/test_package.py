@@ -313,7 +313,7 @@ def core(package, tmp_path_factory):
     return environment(tmp_path_factory.mktemp("core"), package[1])
 
 
-SCORE = ["score", "--originals", "originals", "--reconstructions", "reconstructions"]
+SCORE = ["score", "originals", "reconstructions"]
 EXTRA_OF = {"lpips-alex": "lpips", "fid": "fid", "ms-ssim": "ms-ssim"}  # by metric
 LACKING = {
     "serve": "studio",

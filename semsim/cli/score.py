@@ -47,11 +47,9 @@ CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weight files.")
 class PairSource(NamedTuple):
     """Source of pairs: two folders, sets, or a study's labels."""
 
-    originals: Annotated[
-        Path | None, typer.Option(help="Folder of original images, with --reconstructions.")
-    ] = None
+    originals: Annotated[Path | None, typer.Argument(help="Folder of original images.")] = None
     reconstructions: Annotated[
-        Path | None, typer.Option(help="Folder of images of the same names.")
+        Path | None, typer.Argument(help="Folder of images of the same names.")
     ] = None
     sets: Annotated[
         list[Path] | None,
@@ -66,14 +64,14 @@ class PairSource(NamedTuple):
         folders = self.originals is not None or self.reconstructions is not None
         if sum((folders, bool(self.sets), bool(self.labels))) != 1:
             raise SettingsError(
-                "Give one of: --originals with --reconstructions, --set, or --labels."
+                "Give one of: two folders, ORIGINALS and RECONSTRUCTIONS, or --set, or --labels."
             )
         if self.labels is not None:
             return pair_sets_of_labels(read_labels(self.labels))
         if self.sets:
             return pair_sets_of_folders(self.sets)
         if self.originals is None or self.reconstructions is None:
-            raise SettingsError("--originals and --reconstructions go together.")
+            raise SettingsError(f"Give the folder of reconstructions after {self.originals}.")
         return [match_folders(self.originals, self.reconstructions)]
 
 
@@ -128,7 +126,7 @@ def score(
         book = score_sets(found, names, resources, scores if beside is None else None, bar)
     table = book.scores if beside is None else wide_table(found[0], book, names)
     complete = _show(found, book, table, out, as_json)
-    if beside is not None:
+    if beside is not None and out != STDOUT:
         say(f"Wrote {out}")
     raise typer.Exit(0 if complete else 1)
 

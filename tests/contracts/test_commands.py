@@ -157,6 +157,22 @@ def test_a_command_begins_with_one_to_three_examples_that_it_can_read():
     assert [call for call, calls in found.items() if not calls] == []
 
 
+# A type of Python, as Typer shows it, and a limit or an argument as a formula.
+TYPES = re.compile(r"<(?:bool|str|int|float|path|list\[.*?\]|(?:int|float) range)>|\[x|Usage.*[{}]")
+
+
+def test_help_names_values_in_words_and_no_types():
+    helps = {call: typed(call, "-h").output for call in CALLS}
+    helps |= {half: CliRunner().invoke(door, ["-h"]).output for half, door in APPS.items()}
+    helps |= {"front": CliRunner().invoke(app.front, ["-h"]).output}
+    assert {call: found for call, text in helps.items() if (found := TYPES.findall(text))} == {}
+    assert "compare [OPTIONS] VOTES [SCORES]" in helps["semsim", "compare"]
+    limits = {one._get_number_range_help_str() for _, one in OPTIONS}
+    assert {"", "at least 1", "1 to 1000"} <= limits
+    shown = [one.metavar for _, one in OPTIONS if one.param_type_name == "option" and one.is_flag]
+    assert {*shown} == {""}
+
+
 def test_help_is_a_word_too_and_has_the_exit_codes():
     for half, door in APPS.items():
         whole = CliRunner().invoke(door, ["help"])

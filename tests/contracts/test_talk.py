@@ -96,7 +96,7 @@ def test_an_error_says_where_it_comes_from_only_when_asked(words, tmp_path, monk
 
 
 def test_talk_goes_to_standard_error_and_can_be_silenced(tmp_path):
-    pair = ["--originals", DEMO / "originals", "--reconstructions", DEMO / "reconstructions"]
+    pair = [DEMO / "originals", DEMO / "reconstructions"]
     words = ["score", *pair, "--metrics", "mse", "--out", "-"]
     plain, quiet = typed("semsim", *words), typed("semsim", *words, "-q")
     assert plain.exit_code == quiet.exit_code == 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -107,6 +107,7 @@ class Commands(TyperGroup):
             epilog=self.epilog,
             rich_markup_mode=mode,
         )
+        _plain(known)
         known.format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -159,7 +160,6 @@ def _loudness() -> list[Any]:
                 callback=_louder,
                 expose_value=False,
                 show_default=False,
-                metavar="",
                 help="Print more on standard error, with the origin of errors; -vv most.",
             ),
         ] = 0,
@@ -181,6 +181,27 @@ def _loudness() -> list[Any]:
     return list(get_command(alone).params)
 
 
+def _plain(command: Any) -> None:
+    """Show an argument in capitals, an option with the sort of its value, a flag with neither."""
+    for one in command.get_params(typer.Context(command, help_option_names=["--help", "-h"])):
+        kind, name = one.type_descriptor, (one.metavar or one.name).upper()
+        least, most = one.min, one.max
+        if one.param_type_name == "argument":
+            one.metavar = f"{name}..." if one.nargs != 1 and "..." not in name else name
+            usage = one.metavar if one.required else f"[{one.metavar}]"
+            one._usage_display_name, one.display_type_rich = lambda u=usage: u, lambda ctx: ""
+        elif one.metavar is None:
+            of = (get_args(kind.annotation) or (kind.annotation,))[0]
+            sort = "PATH" if of is Path else "NUMBER" if of in (int, float) else "TEXT"
+            sort = "|".join(map(str, kind.choices)) if kind.choices else sort
+            one.metavar = "" if one.is_flag or one.count else sort
+        if not one.metavar or (least, most) == (None, None):
+            limits = ""
+        else:
+            limits = f"at least {least}" if most is None else f"{least} to {most}"
+        one._get_number_range_help_str = lambda limits=limits: limits
+
+
 def _complete(command: Any, words: str) -> None:
     """Give a command, or each in a group, -v, -q, its examples and defaults of any machine."""
     if isinstance(command, Commands):  # completes its own
@@ -188,6 +209,7 @@ def _complete(command: Any, words: str) -> None:
     for name, one in getattr(command, "commands", {}).items():
         _complete(one, f"{words} {name}")
     command.params = [*command.params, *_loudness()]
+    _plain(command)
     for one in command.params:
         if isinstance(one.default, Path) and one.default.is_relative_to(home()):
             one.show_default = (

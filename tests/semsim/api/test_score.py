@@ -61,7 +61,7 @@ def run(*arguments):
 
 def test_two_folders_are_scored_as_on_the_command_line(tmp_path):
     out = tmp_path / "scores.parquet"
-    folders = ("--originals", FOLDERS[0], "--reconstructions", FOLDERS[1])
+    folders = (FOLDERS[0], FOLDERS[1])
     run(*folders, "--metrics", ",".join([*NAMES, "semsim:demo"]), "--out", out)
     expected = pd.read_parquet(out)
     found = semsim.score(FOLDERS, [*NAMES, *DEMO])

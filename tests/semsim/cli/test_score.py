@@ -52,7 +52,7 @@ def folders(tmp_path, monkeypatch):
 
 def test_two_folders_give_a_table_and_a_file(folders, tmp_path):
     a, b, x, y = folders
-    done = run("score", "--originals", a, "--reconstructions", b, "--device", "cpu")
+    done = run("score", a, b, "--device", "cpu")
     assert done.exit_code == 0, done.output
     table = pd.read_parquet("b-scores.parquet")
     assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "here"}  # no table beside them
@@ -63,7 +63,7 @@ def test_two_folders_give_a_table_and_a_file(folders, tmp_path):
     assert (summary["n"], summary["n_inf"]) == (4, 0)
     (line,) = [line for line in done.output.splitlines() if line.startswith("mse ")]
     assert f"{summary['mean']:.6g}" in line
-    printed = json.loads(run("score", "--originals", a, "--reconstructions", b, "--json").stdout)
+    printed = json.loads(run("score", a, b, "--json").stdout)
     assert [row["metric"] for row in printed] == ["mse", "psnr", "ssim"]
     assert printed[0]["mean"] == summary["mean"]
     assert not list(b.glob("*.parquet"))
@@ -72,9 +72,7 @@ def test_two_folders_give_a_table_and_a_file(folders, tmp_path):
 def test_infinite_values_are_counted_in_the_table(folders, tmp_path):
     a, _, _, _ = folders
     out = tmp_path / "deep" / "out.parquet"
-    done = run(
-        *("score", "--originals", a, "--reconstructions", a, "--metrics", "psnr", "--out", out)
-    )
+    done = run(*("score", a, a, "--metrics", "psnr", "--out", out))
     assert done.exit_code == 0
     assert "PSNR is infinite where reconstructions equal their original" in done.output
     assert pd.read_parquet(out).attrs["metrics"]["psnr"]["mean"] is None
@@ -83,7 +81,7 @@ def test_infinite_values_are_counted_in_the_table(folders, tmp_path):
 def test_the_ending_says_what_is_written(folders, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     a, b, _, _ = folders
-    asked = ("score", "--originals", a, "--reconstructions", b, "--metrics", "mse,psnr", "--out")
+    asked = ("score", a, b, "--metrics", "mse,psnr", "--out")
     assert run(*asked, "x.parquet").exit_code == run(*asked, "x.csv").exit_code == 0
     exact, table = pd.read_parquet("x.parquet"), pd.read_csv("x.csv")
     assert list(table) == list(exact)
@@ -107,7 +105,7 @@ def test_left_out_images_are_named_and_the_exit_code_says_so(folders):
     (b / "cat.png").write_bytes(b"broken")
     (b / "cow.png").unlink()
     write_png(torch.zeros(3, 4, 4), b / "mouse.png")
-    done = run("score", "--originals", a, "--reconstructions", b)
+    done = run("score", a, b)
     assert done.exit_code == 1
     for words in ("cat.png is not a readable image", "cow.png has no reconstruction", "is 4×4"):
         assert words in done.output.replace("\n", " ")
@@ -117,7 +115,7 @@ def test_left_out_images_are_named_and_the_exit_code_says_so(folders):
 def test_an_unavailable_metric_has_a_reason_and_no_column(folders, tmp_path):
     a, b, _, _ = folders
     done = run(
-        *("score", "--originals", a, "--reconstructions", b, "--metrics", "mse,lpips-alex"),
+        *("score", a, b, "--metrics", "mse,lpips-alex"),
         *("--checkpoints", tmp_path / "none"),
     )
     assert done.exit_code == 1
@@ -129,7 +127,7 @@ def test_an_unavailable_metric_has_a_reason_and_no_column(folders, tmp_path):
 
 def test_two_folders_have_no_attacked_images(folders, tmp_path):
     a, b, _, _ = folders
-    done = run("score", "--originals", a, "--reconstructions", b, "--metrics", "mse,mse@attacked")
+    done = run("score", a, b, "--metrics", "mse,mse@attacked")
     assert done.exit_code == 1
     assert "4 of 4 images come without the attacked image" in done.output
     table = pd.read_parquet("b-scores.parquet")
@@ -146,7 +144,7 @@ def test_folders_named_after_classes_feed_the_recogniser(folders, tmp_path):
             (folder / f"{name}.png").rename(folder / name / "1.png")
     make_classifier(tmp_path / "checkpoints" / "recogniser.safetensors")
     done = run(
-        *("score", "--originals", a, "--reconstructions", b),
+        *("score", a, b),
         *("--metrics", "recogniser,fd:recogniser", "--checkpoints", tmp_path / "checkpoints"),
     )
     assert done.exit_code == 0, done.output
@@ -160,12 +158,12 @@ def test_folders_named_after_classes_feed_the_recogniser(folders, tmp_path):
     ("words", "message"),
     [
         ((), "Give one of"),
-        (("--originals", "a"), "go together"),
-        (("--originals", "nowhere", "--reconstructions", "nowhere"), "is not a folder"),
-        (("--metrics", "mes", "--originals", "a", "--reconstructions", "b"), "No metric"),
-        (("--metrics", " , ", "--originals", "a", "--reconstructions", "b"), "is empty"),
+        (("a",), "after a"),
+        (("nowhere", "nowhere"), "is not a folder"),
+        (("--metrics", "mes", "a", "b"), "No metric"),
+        (("--metrics", " , ", "a", "b"), "is empty"),
         (("--labels", "nowhere.parquet"), "No labels at"),
-        (("--device", "abacus", "--originals", "a", "--reconstructions", "b"), "abacus"),
+        (("--device", "abacus", "a", "b"), "abacus"),
     ],
 )
 def test_unusable_input_ends_with_two_and_the_reason(words, message):
@@ -264,7 +262,7 @@ def test_a_semsim_brings_the_controls_that_lie_beside_it(tmp_path):
 def test_the_way_of_a_score_leads_through_few_files(tmp_path, of_sets):
     """Files, without `semsim.base`, whose functions run; with metrics of one file."""
     one = sorted((ROOT / "data/demo/sets").iterdir())[0]
-    pairs = ("--originals", one / "originals", "--reconstructions", one / "reconstructions")
+    pairs = (one / "originals", one / "reconstructions")
     words = ("--set", one, "--scores", tmp_path / "kept") if of_sets else pairs
     words = ("score", *words, "--metrics", "mse,psnr", "--out", tmp_path / "scores.parquet")
     CliRunner().invoke(program, ["score", "--help"])  # imports what commands need
