@@ -157,8 +157,8 @@ demo-semsim: .venv/run.stamp
 	$(BIN)/semsim-studio study labels $(STUDY) --data-dir $(DEMO) --out $(DEMO)/labels.parquet
 	$(BIN)/semsim-studio study export $(STUDY) --data-dir $(DEMO) --out $(DEMO)/votes.parquet
 	$(BIN)/semsim-studio learn run --labels $(DEMO)/labels.parquet --votes $(DEMO)/votes.parquet \
-		--name demo --study $(STUDY) --share 0.5 --data-dir $(DEMO) \
-		--preset triplet:backbone=resnet8,epochs=10 --shuffles 20
+		--name demo --study $(STUDY) --test-fraction 0.5 --data-dir $(DEMO) \
+		--train triplet:backbone=resnet8,epochs=10 --shuffles 20
 	$(BIN)/semsim-studio score --labels $(DEMO)/labels.parquet --metrics psnr,ssim,semsim:demo \
 		--out $(DEMO)/scores.parquet
 	$(BIN)/semsim-studio cases $(DEMO)/votes.parquet $(DEMO)/scores.parquet \

@@ -39,8 +39,8 @@ def shelf(address: str, data: Path, *, write: bool = False) -> Shelf:
         return data / "images"
     if "://" not in address:
         raise StudyError(
-            f"--images takes an address that several servers share, such as s3://bucket/prefix; "
-            f"got {address!r}. Without it images lie in {data / 'images'}."
+            f"--image-store takes an address that several servers share, such as "
+            f"s3://bucket/prefix; got {address!r}. Without it images lie in {data / 'images'}."
         )
     images = Remote(address, data / "copies")
     images.check(write=write)

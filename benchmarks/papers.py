@@ -672,7 +672,7 @@ SEMSIM: Mapping[str, Find] = {
 PARTS: Mapping[str, Part] = {
     "copa": Part(
         paper="copa",
-        makes=("reproduce copa --images {images}/test --count 16 --seeds 3 --out {folder}",),
+        makes=("reproduce copa --image-dir {images}/test --count 16 --seeds 3 --out {folder}",),
         read=read_copa,
         where=COPA,
     ),

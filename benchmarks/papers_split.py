@@ -355,14 +355,14 @@ def _table(number: int, name: str, words: str, where: Mapping[str, Find]) -> Par
 
 def _figure(number: int, where: Mapping[str, Find]) -> Part:
     name = f"ensembler-*-figure{number}"
-    return _part(f"--figure {number}", lambda folder: read_cuts(folder, name), where)
+    return _part(f"--paper-figure {number}", lambda folder: read_cuts(folder, name), where)
 
 
 PARTS: Mapping[str, Part] = {
     "ensembler-table-1": _table(1, "table1", f"{_SEEDS} --defence-seed 3", TABLE_1),
-    "ensembler-table-2": _table(2, "table2", f"--table 2 {_SEEDS} --defence-seed 3", TABLE_2),
-    "ensembler-table-3": _table(3, "table3", "--table 3", TABLE_3),
-    "ensembler-table-4": _part("--table 4", read_sentences, SENTENCES),
+    "ensembler-table-2": _table(2, "table2", f"--paper-table 2 {_SEEDS} --defence-seed 3", TABLE_2),
+    "ensembler-table-3": _table(3, "table3", "--paper-table 3", TABLE_3),
+    "ensembler-table-4": _part("--paper-table 4", read_sentences, SENTENCES),
     "ensembler-figure-2": _figure(2, FIGURE_2),
     "ensembler-figure-3": _figure(3, FIGURE_3),
     "ensembler-vgg16": _table(1, "table1-vgg16", "--vgg16 --defence-seed 0", VGG16),

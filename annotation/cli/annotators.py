@@ -153,7 +153,7 @@ def _rate(rate: float | None) -> str:
 def erase(
     name: StudyName,
     person: PersonName,
-    votes: Annotated[Votes, typer.Option(help="Keep or remove their votes.")],
+    votes: Annotated[Votes, typer.Option("--their-votes", help="Keep or remove them.")],
     yes: Annotated[bool, typer.Option("--yes", help="Erase without asking.")] = False,
     data_dir: DataDir = DATA,
     database: Database = None,

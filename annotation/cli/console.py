@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from semsim.base.cli.console import STDOUT as STDOUT
+from semsim.base.cli.console import DataOption
 from semsim.base.cli.console import Json as Json
 from semsim.base.cli.console import failed as failed
 from semsim.base.cli.console import say as say
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from annotation.images import Shelf
     from annotation.store import Store
 
+DataDir = DataOption
 StudyName = Annotated[str, typer.Argument(help="Name or id of the study.")]
-DataDir = Annotated[Path, typer.Option("--data-dir", help="Folder of studies and their images.")]
 DATABASE = "SEMSIM_DATABASE"  # the environment variable
 Database = Annotated[
     str | None,
@@ -38,7 +39,7 @@ IMAGES = "SEMSIM_IMAGES"  # the environment variable
 SHARED = "Pictures that several servers share, such as s3://bucket/prefix"
 Images = Annotated[
     str,
-    typer.Option("--images", envvar=IMAGES, help=f"{SHARED}.  [default: <data-dir>/images]"),
+    typer.Option("--image-store", envvar=IMAGES, help=f"{SHARED}.  [default: <data-dir>/images]"),
 ]
 
 

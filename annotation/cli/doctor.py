@@ -99,7 +99,9 @@ def _pictures(options: argparse.Namespace) -> Finding:
         images = pictures(options.images, options.data_dir)
         there = answers(images)
     except SemsimError as error:
-        return Finding("pictures", STOPS, str(error), "mend what it says, or give another --images")
+        return Finding(
+            "pictures", STOPS, str(error), "mend what it says, or give another --image-store"
+        )
     found = f"{images}" if there else f"none yet at {images}"
     return Finding("pictures", OK, found, NOTHING if there else "nothing to do: a start makes them")
 

@@ -29,7 +29,7 @@ def main() -> None:
 
 
 @app.command()
-@taking(assumed=settings_of(Crowd))
+@taking(assumed=settings_of(Crowd, called={"votes": "votes-per-item"}))
 def crowd(assumed: Crowd, runs: Runs = 10, seed: Seed = 0, as_json: Json = False) -> None:
     """Simulate the people of a large study: their number, time and cost.
 

@@ -41,7 +41,8 @@ class ServerParser(argparse.ArgumentParser):
             help=f"SQLAlchemy URL; default: SQLite in the data folder [{DATABASE}]",
         )
         self.add_argument(
-            "--images",
+            "--image-store",
+            dest="images",
             metavar="ADDRESS",
             default=os.environ.get(IMAGES, ""),
             help=f"{SHARED}; default: in the data folder [{IMAGES}]",

@@ -282,7 +282,7 @@ def simulate(
     base_url: Annotated[
         str, typer.Option(envvar=ADDRESS, help="vlm: such as http://127.0.0.1:8000/v1.")
     ] = "",
-    model: Annotated[str, typer.Option(help="vlm: its name.  [default: the study's]")] = "",
+    voter: Annotated[str, typer.Option(help="vlm: its name.  [default: the study's]")] = "",
     key_file: Annotated[
         Path | None, typer.Option(help=f"vlm: file of the key.  [default: variable {KEY}]")
     ] = None,
@@ -304,7 +304,7 @@ def simulate(
             study=found,
             images=pictures(images, data_dir),
             endpoint=Endpoint(
-                address=base_url, model=model or found.spec.voter, key=key_of(key_file)
+                address=base_url, model=voter or found.spec.voter, key=key_of(key_file)
             ),
             n_annotators=annotators or 1,
             budget=Budget(**budget),

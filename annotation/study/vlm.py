@@ -384,7 +384,7 @@ def _refuse(study: Study, model: str, n_annotators: int) -> None:
     if spec.voter != model:
         raise StudyError(
             f"Study {study.name!r} is answered by the model {spec.voter}; got {model}. Leave "
-            "--model out, or make a study for the other one."
+            "--voter out, or make a study for the other one."
         )
     if not 1 <= n_annotators <= spec.votes_per_item:
         raise StudyError(

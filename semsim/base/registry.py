@@ -100,9 +100,10 @@ class Plugin:
 
 
 class SettingFacts(TypedDict, total=False):
-    """Bounds of a `setting`, and the word of the glossary that explains it, `term`.
+    """Bounds of a `setting`, its `option`, and the word of the glossary for it, `term`.
 
     Attributes:
+        option: Of a command, where it is not called like the field.
         choices: The texts it can be, where its type is no `Literal` of them.
         offers: The same where a library has to be asked: texts by the value of the setting `by`,
             under "" where they hang on none; who builds the plug-in checks them.
@@ -117,10 +118,17 @@ class SettingFacts(TypedDict, total=False):
     above: float | None
     most: float | None
     below: float | None
+    option: str
     term: str
 
 
-_FACTS = {**dict.fromkeys(SettingFacts.__annotations__), "choices": (), "by": "", "term": ""}
+_FACTS = {
+    **dict.fromkeys(SettingFacts.__annotations__),
+    "choices": (),
+    "by": "",
+    "option": "",
+    "term": "",
+}
 
 
 def setting(default: Any, label: str = "", text: str = "", **facts: Unpack[SettingFacts]) -> Any:

@@ -90,7 +90,7 @@ class DemoSettings:
     jury_per_class: int = JurySettings.per_class
     seed: int = setting(0, "Seed", "Seed of everything.")
     together: int = setting(12, "Together", "Images attacked at once.", least=1)
-    device: str = setting("auto", "Device", "auto, cpu, cuda, …")
+    device: str = setting("auto", "Device", "auto, cpu, cuda or mps.")
     workers: int = setting(2, "Processes", "Processes, also on one GPU.", least=1)
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from semsim.base.cli.terminal import (
     DATA,
     CheckpointsOption,
     DataOption,
+    DeviceOption,
     Json,
     SchedulerOption,
     TerminalBar,
@@ -67,7 +68,7 @@ _Change = Callable[[Campaign], Campaign]
         images="images",
         image_ids="image_id",
         seeds="seed",
-        trainings="training",
+        trainings="train_variant",
         together="together",
         threat="threat",
     )
@@ -78,7 +79,7 @@ def changed(
         Path | None,
         typer.Option(help="JSON file of a campaign; other options replace its values."),
     ] = None,
-    preset: Annotated[
+    attack_preset: Annotated[
         str | None,
         typer.Option(help="Preset of the attacks that name none: paper, code or fast."),
     ] = None,
@@ -86,9 +87,10 @@ def changed(
     model: Annotated[
         list[str] | None,
         typer.Option(
+            "--own-network",
             help="Target of your own, as package.module:Class. Class(num_classes=…, "
             "image_size=(height, width)) makes a torch.nn.Module from normalised images "
-            "(N, 3, height, width) to logits (N, num_classes). Repeatable."
+            "(N, 3, height, width) to logits (N, num_classes). Repeatable.",
         ),
     ] = None,
 ) -> _Change:
@@ -113,7 +115,7 @@ def changed(
             raise typer.BadParameter("give the campaign a name with --name")
         return replace(
             made,
-            attacks=tuple(with_preset(made.attacks, preset)),
+            attacks=tuple(with_preset(made.attacks, attack_preset)),
             datasets=tuple(map(_from_anywhere, made.datasets)),
         )
 
@@ -150,7 +152,7 @@ def plan_command(
 def machines(
     scheduler: SchedulerOption = "",
     workers: WorkersOption = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps, on each worker.")] = "auto",
+    device: DeviceOption = "auto",
 ) -> dict[str, Any]:
     """Return the fields of an order that name its machines."""
     return {"scheduler": scheduler, "workers": workers, "device": device}

@@ -10,7 +10,17 @@ from typing import Annotated
 import typer
 
 from semsim.base.cli.options import taking
-from semsim.base.cli.terminal import DATA, STDOUT, Json, TerminalBar, check_folder, say, show
+from semsim.base.cli.terminal import (
+    DATA,
+    STDOUT,
+    CheckpointsOption,
+    DataOption,
+    Json,
+    TerminalBar,
+    check_folder,
+    say,
+    show,
+)
 from semsim.base.columns import LEAKS
 from semsim.base.stats.analysis import AnalysisSettings
 from semsim.comparison.compared import Compared, check_report
@@ -65,9 +75,7 @@ def requested(
         list[str] | None,
         typer.Option(help="A custom metric whose lower values leak more. Repeatable."),
     ] = None,
-    checkpoints: Annotated[
-        Path, typer.Option(help="Folder of weight files, with the training data of SemSims.")
-    ] = CHECKPOINTS,
+    checkpoints: CheckpointsOption = CHECKPOINTS,
     unseen_by: Annotated[
         str,
         typer.Option(
@@ -78,9 +86,7 @@ def requested(
     match_ids: Annotated[
         bool, typer.Option("--match-ids", help="Take 7 or 7.png for 007 where nothing else fits.")
     ] = False,
-    data_dir: Annotated[
-        Path, typer.Option(help="Folder of the studio's data, where scores of your own are kept.")
-    ] = DATA,
+    data_dir: DataOption = DATA,
 ) -> Request:
     """Return the request that the options make."""
     return Request(

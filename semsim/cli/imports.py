@@ -17,6 +17,7 @@ from semsim.base.cli.options import taking
 from semsim.base.cli.terminal import (
     DATA,
     CheckpointsOption,
+    DataOption,
     Json,
     TerminalBar,
     say,
@@ -50,7 +51,6 @@ _Out = Annotated[
         help="Folder to make, instead of <name> in imports, runs, pictures of --data-dir."
     ),
 ]
-_DataDir = Annotated[Path, typer.Option(help="Folder of the studio's data.")]
 _Judge = Annotated[
     str, typer.Option(help="Judge that reads the pictures, see `judge list`; none: random lists.")
 ]
@@ -128,7 +128,7 @@ class Destination(NamedTuple):
     source: _Source
     name: _Name = None
     out: _Out = None
-    data_dir: _DataDir = DATA
+    data_dir: DataOption = DATA
 
     @property
     def called(self) -> str:
@@ -190,7 +190,9 @@ def _option(setting: Field, importer: Importer | Recognise) -> Any:
     value = getattr(importer, setting.name)
     default = "" if value in (None, "") else f" Default: {value}."
     kind: Any = setting.type
-    return Annotated[kind | None, typer.Option(help=setting.metadata["text"] + default)]
+    text = setting.metadata["text"]
+    named = f"--{setting.metadata['option'] or setting.name.replace('_', '-')}"
+    return Annotated[kind | None, typer.Option(named, help=text + default)]
 
 
 def _help(kind: str, importer: Importer) -> str:
@@ -207,7 +209,7 @@ def own(
     scores: Annotated[
         str, typer.Option(help="Metrics and their columns, as name=column:lower or :higher.")
     ],
-    data_dir: _DataDir = DATA,
+    data_dir: DataOption = DATA,
     as_json: Json = False,
 ) -> None:
     """Store scores of custom metrics for a study; compare and report mark them as custom."""

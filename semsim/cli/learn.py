@@ -9,6 +9,8 @@ import typer
 from semsim.base.cli.options import taking
 from semsim.base.cli.terminal import (
     DATA,
+    CheckpointsOption,
+    DataOption,
     DeviceOption,
     Json,
     TerminalBar,
@@ -79,11 +81,12 @@ _Controls = Annotated[
 _HoldOut = Annotated[
     str, typer.Option(help="original, or what is left out: architecture=convnet8 and the like.")
 ]
-_Share = Annotated[float, typer.Option(help="Share of the originals in the test.")]
-_Preset = Annotated[
-    str, typer.Option(help="Settings, as triplet or triplet:epochs=5,backbone=lenet.")
+_Fraction = Annotated[
+    float, typer.Option("--test-fraction", help="Share of the originals in the test.")
 ]
-_Checkpoints = Annotated[Path, typer.Option(help="Folder of checkpoints and weights.")]
+_Preset = Annotated[
+    str, typer.Option("--train", help="Training, as triplet or triplet:epochs=5,backbone=lenet.")
+]
 _METRICS = ",".join(BASELINES)
 _FAILED = ("value", "seed", "why")  # of a training of a study
 
@@ -94,10 +97,8 @@ def _material(labels: _Labels, votes: _Votes = None) -> Material:
 
 def _place(
     metrics: Annotated[str, typer.Option(help="Other metrics, with commas between.")] = _METRICS,
-    checkpoints: _Checkpoints = CHECKPOINTS,
-    data_dir: Annotated[
-        Path, typer.Option(help="Folder in which jobs and scores are kept.")
-    ] = DATA,
+    checkpoints: CheckpointsOption = CHECKPOINTS,
+    data_dir: DataOption = DATA,
     device: DeviceOption = "auto",
 ) -> Workplace:
     return Workplace(
@@ -110,7 +111,7 @@ def _place(
 
 def _judged_by(
     hold_out: _HoldOut = "original",
-    share: _Share = 0.25,
+    share: _Fraction = 0.25,
     split_seed: Annotated[int, typer.Option(help="Seed of the choice of test originals.")] = 0,
 ) -> HoldOut:
     return parse_hold_out(hold_out, share, split_seed)
@@ -152,10 +153,10 @@ class LeftOut(NamedTuple):
     kind: Annotated[str, typer.Argument(help="dataset, architecture, strategy or attack.")] = (
         "dataset"
     )
-    share: _Share = 0.25
+    share: _Fraction = 0.25
 
 
-def _kept(hold_out: _HoldOut = "original", share: _Share = 0.25) -> HoldOut:
+def _kept(hold_out: _HoldOut = "original", share: _Fraction = 0.25) -> HoldOut:
     return parse_hold_out(hold_out, share)
 
 
@@ -172,8 +173,9 @@ def run_command(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Settings, as triplet or triplet:epochs=5,backbone=lenet; left out, triplet with "
-            "the largest ResNet that this machine trains in 10 minutes."
+            "--train",
+            help="Training, as triplet or triplet:epochs=5,backbone=lenet; left out, triplet with "
+            "the largest ResNet that this machine trains in 10 minutes.",
         ),
     ] = None,
     *,
@@ -230,7 +232,7 @@ def leave_out_command(
     left: LeftOut,
     seed: Annotated[
         int | None,
-        typer.Option(help="Of trainings, and of test originals; without, that of --preset."),
+        typer.Option(help="Of trainings, and of test originals; without, that of --train."),
     ] = None,
     *,
     place: Workplace,
@@ -254,11 +256,11 @@ def pretrain_command(
     ] = "symbols:train_per_class=120",
     settings: Annotated[
         str,
-        typer.Option("--settings", help="Settings, such as backbone=resnet50,epochs=30,seed=7."),
+        typer.Option("--train", help="Training, as backbone=resnet50,epochs=30,seed=7."),
     ] = "",
     device: DeviceOption = "auto",
 ) -> None:
-    """Train a classifier whose network SemSim can start from: --preset pooled:weights=FILE.
+    """Train a classifier whose network SemSim can start from: --train pooled:weights=FILE.
 
     It sees the public training split alone, never an original of a study; of faces, changed
     copies of them. Run again after Ctrl-C, it goes on after the last finished epoch.
@@ -296,7 +298,7 @@ def counts_command(labels: _Labels, kept: HoldOut, as_json: Json = False) -> Non
 @app.command("promote")
 def promote_command(
     name: Annotated[str, typer.Argument(help="Name of the checkpoint.")],
-    checkpoints: _Checkpoints = CHECKPOINTS,
+    checkpoints: CheckpointsOption = CHECKPOINTS,
     yes: Annotated[bool, typer.Option("--yes", help="Also where it lost, without asking.")] = False,
 ) -> None:
     """Make a checkpoint the SemSim of this workspace, the one Compare shows first.

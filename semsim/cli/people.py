@@ -7,6 +7,7 @@ import typer
 
 from semsim.base.cli.terminal import (
     DATA,
+    DataOption,
     Json,
     TerminalBar,
     say,
@@ -23,11 +24,9 @@ from semsim.people.get_job import fetched
 
 app = typer.Typer(no_args_is_help=True, help="Public judgements of people, as studies to compare.")
 
-_DataDir = Annotated[Path, typer.Option(help="Folder of the studio's data.")]
-
 
 @app.command("list")
-def list_sources(data_dir: _DataDir = DATA, as_json: Json = False) -> None:
+def list_sources(data_dir: DataOption = DATA, as_json: Json = False) -> None:
     """List each source, the task of its people, its licence, and whether it is here."""
     rows = [
         {
@@ -53,7 +52,7 @@ def get_source(
             "--accept-licence", "--accept-license", help="Accept a licence that is asked for."
         ),
     ] = False,
-    data_dir: _DataDir = DATA,
+    data_dir: DataOption = DATA,
     as_json: Json = False,
 ) -> None:
     """Fetch a source, and write its reconstruction sets and its table of votes or of shares."""

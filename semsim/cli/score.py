@@ -16,6 +16,8 @@ from semsim.base.cli.options import taking
 from semsim.base.cli.terminal import (
     DATA,
     STDOUT,
+    CheckpointsOption,
+    DeviceOption,
     Json,
     TerminalBar,
     check_table,
@@ -40,8 +42,6 @@ from semsim.metrics.scoring import (
     wide_table,
 )
 from semsim.weights import CHECKPOINTS, download, locate, read_manifest
-
-CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weight files.")]
 
 
 class PairSource(NamedTuple):
@@ -82,7 +82,7 @@ class Machine(NamedTuple):
     fetch: Annotated[bool, typer.Option("--download", help="Fetch missing weight files first.")] = (
         False
     )
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto"
+    device: DeviceOption = "auto"
 
 
 @taking(source=PairSource, machine=Machine)
@@ -103,8 +103,8 @@ def score(
             "the default is <reconstructions>-scores.parquet here; .csv without pyarrow."
         ),
     ] = None,
-    scores: Annotated[
-        Path, typer.Option(help="Where scores of sets are kept, so that none is computed twice.")
+    cache_dir: Annotated[
+        Path, typer.Option(help="Folder that keeps scores of sets, so none is computed twice.")
     ] = DATA / "scores",
     *,
     machine: Machine,
@@ -123,7 +123,7 @@ def score(
     if beside is not None:
         out = out or _beside(beside)
     with TerminalBar(unit="pair") as bar:
-        book = score_sets(found, names, resources, scores if beside is None else None, bar)
+        book = score_sets(found, names, resources, cache_dir if beside is None else None, bar)
     table = book.scores if beside is None else wide_table(found[0], book, names)
     complete = _show(found, book, table, out, as_json)
     if beside is not None and out != STDOUT:

@@ -71,7 +71,7 @@ class Recognise:
         None, text="Folder or zip of the originals, where they lie apart; matched by name."
     )
     classes: Path | None = setting(
-        None, text="Class names, one a line, or a table of image_id and class_name."
+        None, text="File of class names: text, one a line, or a table of image_id and class_name."
     )
 
 

@@ -8,7 +8,7 @@ from semsim.base.alike import class_names
 from semsim.base.errors import DataError
 from semsim.base.table_files import ENDINGS, read_plain, read_texts
 
-CLASS_LIST = "Text file of class names, one a line, from class 0 on."  # of the setting `classes`
+CLASS_LIST = "File of class names: text, one a line, from class 0 on."  # of the setting `classes`
 
 
 def read_class_names(path: Path | None) -> tuple[str, ...]:

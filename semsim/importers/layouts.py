@@ -401,18 +401,20 @@ class VariantFolders:
     # where both are there, the nearer counts. `_ori` or `_rec` behind a name says what the picture
     # is where no folder does; where the folder of originals is named, `_ori` is what was attacked.
     # A class is a folder below that of the originals, or comes from a table.
-    originals: str = setting(
-        "", text="Name of the originals' folder, where it is an unusual one or lies elsewhere."
+    originals: Path | None = setting(
+        None, text="Folder of the originals, where its name is unusual or it lies elsewhere."
     )
     dataset: str = setting("unknown", text="Name of the data set.")
     attack: str = setting("unknown", text="Name of the attack, where no folder has it.")
     attacks: str = setting("", text="Folders that are attacks by other names, with commas.")
-    classes: Path | None = setting(None, text="CSV or Parquet file with image_id and class_name.")
+    classes: Path | None = setting(
+        None, text="File of class names: a table of image_id and class_name."
+    )
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """One reconstruction set a variant, named as its folder."""
         tree = _Variants(root=source)
-        tree.read(self.originals, name)
+        tree.read(str(self.originals or ""), name)
         table = self.classes or tree.class_table()
         tree.classes = for_images({} if table is None else read_class_table(table), tree.names)
         known = {*ATTACKS, *(one.strip() for one in self.attacks.split(","))}

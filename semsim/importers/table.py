@@ -67,24 +67,38 @@ class Table:
     the column people, with its standard errors in people_error.
     """
 
-    model: str = setting("model", text="Column of the model's name.")
-    image_id: str = setting("image_id", text="Column of the original's id.")
-    class_name: str = setting("class_name", text="Column of the true class.")
-    annotator: str = setting("annotator", text="Column of who voted.")
-    answer: str = setting("answer", text="Column of what they answered.")
-    recognised: str = setting("recognised", text="Column of true or false; else answer = class.")
+    model: str = setting("model", text="Column of the model's name.", option="model-column")
+    image_id: str = setting(
+        "image_id", text="Column of the original's id.", option="image-id-column"
+    )
+    class_name: str = setting(
+        "class_name", text="Column of the true class.", option="class-name-column"
+    )
+    annotator: str = setting("annotator", text="Column of who voted.", option="annotator-column")
+    answer: str = setting("answer", text="Column of what they answered.", option="answer-column")
+    recognised: str = setting(
+        "recognised",
+        text="Column of true or false; else answer = class.",
+        option="recognised-column",
+    )
     annotators: str = setting(
-        "", text="Columns of answers, one a person, with commas; makes the table wide."
+        "",
+        text="Columns of answers, one a person, with commas; makes the table wide.",
+        option="answer-columns",
     )
     none: str = setting(NONE_ANSWER, text="The answer that means none.")
     given: str = setting("", text="Labels that came with the data, as name=column with commas.")
     errors: str = setting("", text="Standard errors of given labels, as name=column with commas.")
-    architecture: str = setting("architecture", text="Column of the target's network.")
+    architecture: str = setting(
+        "architecture", text="Column of the target's network.", option="architecture-column"
+    )
     scores: str = setting(
         "",
         text="Scores: metric=column, metric=column/number or, custom, name=column:lower.",
     )
-    flags: str = setting("", text="Columns of 0 and 1 whose ones the report counts.")
+    flags: str = setting(
+        "", text="Columns of 0 and 1 whose ones the report counts.", option="flag-columns"
+    )
     classes: Path | None = setting(None, text=CLASS_LIST)
     dataset: str = setting("unknown", text="Data set, where no column dataset says it.")
     attack: str = setting("unknown", text="Attack, where no column attack says it.")

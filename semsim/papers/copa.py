@@ -90,7 +90,9 @@ class Networks(NamedTuple):
 def reproduce_copa(
     images: Annotated[
         Path | None,
-        typer.Option(help="Folder <class>/<image>, as CIFAR-10's; built-in pictures without it."),
+        typer.Option(
+            "--image-dir", help="Folder <class>/<image>, as CIFAR-10's; else built-in pictures."
+        ),
     ] = None,
     count: Annotated[int, typer.Option(help="Images, as many of every class.")] = 16,
     seeds: Annotated[int, typer.Option(help="Networks of each kind.")] = 3,

@@ -127,7 +127,7 @@ def plan_of_table(number: int, preset: str, vgg16: bool = False) -> SplitPlan:
     """
     plan = _known(number, TABLES, "table", preset)
     if vgg16 and number != 1:
-        raise SettingsError(f"--vgg16 is of Table 1; got --table {number}.")
+        raise SettingsError(f"--vgg16 is of Table 1; got --paper-table {number}.")
     name = f"table{number}{'-vgg16' if vgg16 else ''}"
     changes = _DECLARED.get(name, {}).get(preset, {})
     return changed(plan, {"name": f"ensembler-{preset}-{name}", **changes})
@@ -154,7 +154,7 @@ def _known(number: int, numbers: Collection[int], option: str, preset: str) -> S
     plan = of_preset(PRESETS, preset)
     if number not in numbers:
         known = ", ".join(map(str, numbers)) + (", 4" if option == "table" else "")
-        raise SettingsError(f"--{option} is one of {known}; got {number}.")
+        raise SettingsError(f"--paper-{option} is one of {known}; got {number}.")
     return plan
 
 
@@ -169,11 +169,13 @@ def reproduce_ensembler(
     table: Annotated[
         int,
         typer.Option(
-            help="1: CIFAR-10. 2: CIFAR-100, nothing pooled. 3: CelebA-HQ, 64 px. 4: sentences."
+            "--paper-table",
+            help="1: CIFAR-10. 2: CIFAR-100, nothing pooled. 3: CelebA-HQ, 64 px. 4: sentences.",
         ),
     ] = 1,
     figure: Annotated[
-        int | None, typer.Option(help="Instead of a table a figure of split points: 2 or 3.")
+        int | None,
+        typer.Option("--paper-figure", help="Instead of a table a figure of split points: 2 or 3."),
     ] = None,
     vgg16: Annotated[
         bool,
@@ -185,7 +187,9 @@ def reproduce_ensembler(
     ] = False,
     images: Annotated[
         Path | None,
-        typer.Option(help="Folder of images, <class>/<image>, instead of the preset's."),
+        typer.Option(
+            "--image-dir", help="Folder of images, <class>/<image>, instead of the preset's."
+        ),
     ] = None,
     size: Annotated[
         int | None, typer.Option(help="Pixels a side of those images, instead of the paper's.")
@@ -218,7 +222,7 @@ def reproduce_ensembler(
         if table == NUMBER and figure is None:
             if images is not None or size is not None or vgg16:
                 raise SettingsError(
-                    "Table 4 is of sentences; leave --images, --size and --vgg16 out."
+                    "Table 4 is of sentences; leave --image-dir, --size and --vgg16 out."
                 )
             translated = changed(of_preset(PLANS, preset), given)
             if planned:
@@ -238,7 +242,7 @@ def reproduce_ensembler(
         if images is None and not is_here(plan.dataset):
             raise SettingsError(
                 f"The preset {preset} needs pictures: give their folder, with train/ and test/ "
-                f"below it, as --images, or put it at {built(DATASETS, plan.dataset).root}."
+                f"below it, as --image-dir, or put it at {built(DATASETS, plan.dataset).root}."
             )
         job = queue_split(plan, place, *who)
         outcome = carry_out(job, lambda report: run_split(plan, place, report, *who))
@@ -446,5 +450,5 @@ def _plan(
         side = size or (TABLES[table].size if figure is None else _CUT_SIZE)
         return replace(plan, dataset=f"folder:root={images.resolve()},size={side}")
     if size is not None:
-        raise SettingsError("--size is of the images of --images; give their folder too.")
+        raise SettingsError("--size is of the images of --image-dir; give their folder too.")
     return plan

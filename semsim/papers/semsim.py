@@ -498,13 +498,17 @@ def reproduce_semsim(
     ] = "small",
     images: Annotated[
         Path | None,
-        typer.Option(help="Folder <class>/<image>, as CIFAR-100's, in place of the first data."),
+        typer.Option(
+            "--image-dir",
+            help="Folder <class>/<image>, as CIFAR-100's, in place of the first data.",
+        ),
     ] = None,
     votes: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="PATH",
             help="Table of a study's votes, its labels beside it. simulated: by programs, "
-            "for a dry run. Repeatable."
+            "for a dry run. Repeatable.",
         ),
     ] = None,
     jury_epochs: Annotated[
@@ -555,7 +559,7 @@ def reproduce_semsim(
         studies = write_studies(asked, sets, folder / "studies")
         if not given:
             again = ["--data-dir", str(data_dir), "--out", str(out)]
-            again += ["--images", str(images)] if images else []
+            again += ["--image-dir", str(images)] if images else []
             again += ["--mixed-precision"] if mixed_precision else []
             said = next_steps(asked, studies, folder, data_dir, again)
             terminal.show_told(planned, said, as_json)

@@ -45,7 +45,9 @@ class OwnNetwork:
 
     def __post_init__(self) -> None:
         if not self.network or not self.source:
-            raise SettingsError("A network of your own is named by --model package.module:Class.")
+            raise SettingsError(
+                "A network of your own is named by --own-network package.module:Class."
+            )
 
     def classifier(self, channels: int, size: tuple[int, int], classes: int) -> nn.Module:
         """The network, freshly made;

@@ -159,5 +159,5 @@ def _refuse_own(architectures: Sequence[str]) -> None:
     if unknown:
         raise SettingsError(
             f"The form has no {unknown[0]!r} among its architectures. A network of your own is "
-            "attacked from a command line, by `campaign run --model`."
+            "attacked from a command line, by `campaign run --own-network`."
         )

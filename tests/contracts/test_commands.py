@@ -93,6 +93,8 @@ def test_no_group_offers_to_complete_itself(half):
 # A file is called like what it holds, and metrics are those of which higher ones leak more.
 SINGULAR = {"--labels", "--votes", "--higher-leaks", "--lower-leaks"}
 ELSEWHERE = {"--batch": "--batch-size", "--data": "--dataset", "--scale": "--preset"}
+ELSEWHERE |= {"--settings": "--train"}
+COMMON = {"--data-dir", "--checkpoints", "--device", "--database", "--scheduler", "--json"}
 
 
 def misnamed(option):
@@ -105,6 +107,7 @@ def misnamed(option):
         f"it is {ELSEWHERE.get(name)}": name in ELSEWHERE,
         "what repeats says so": ("Repeatable." in told) != option.multiple,
         "what repeats is singular": option.multiple and name.endswith("s") and name not in SINGULAR,
+        "a column is called so": ("-column" in name) != (told.startswith("Column")),
         "what takes commas is plural": commas and not name.endswith("s"),
     }
     return "; ".join(why for why, holds in wrong.items() if holds)
@@ -112,6 +115,17 @@ def misnamed(option):
 
 def test_one_thing_has_one_name():
     assert [(call, one.opts, why) for call, one in OPTIONS if (why := misnamed(one))] == []
+
+
+def test_an_option_has_one_sort_of_value_and_a_common_one_has_one_text():
+    sorts, texts = {}, {}
+    for call, one in OPTIONS:
+        if one.param_type_name == "option":
+            sort = "TEXT" if "|" in one.metavar else one.metavar
+            sorts.setdefault(one.opts[0], {}).setdefault(sort, []).append(call)
+            texts.setdefault(one.opts[0], {}).setdefault(one.help, []).append(call)
+    assert {name: found for name, found in sorts.items() if len(found) > 1} == {}
+    assert {name: texts[name] for name in COMMON if len(texts[name]) > 1} == {}
 
 
 def test_a_usage_error_begins_like_every_other_error():
@@ -383,7 +397,7 @@ def test_every_command_of_the_science_is_said_to_read_or_to_write():
 
 def test_science_makes_nothing_where_there_is_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    absent = {"--data-dir": "absent", "--checkpoints": "absent", "--scores": "absent"}
+    absent = {"--data-dir": "absent", "--checkpoints": "absent", "--cache-dir": "absent"}
     wrong = {}
     for words, code in READING.items():
         known = names_of(("semsim", *called(words))) - set(words)

@@ -61,7 +61,7 @@ def scored(study, tmp_path_factory):
     _, _, folder = study
     data = tmp_path_factory.mktemp("data")
     labels = ("--labels", folder / "labels.parquet")
-    named = ("--metrics", ",".join(METRICS), "--scores", data / "kept")
+    named = ("--metrics", ",".join(METRICS), "--cache-dir", data / "kept")
     run("score", *labels, *named, "--out", data / "scores.parquet")
     few = pd.read_parquet(data / "scores.parquet").query("metric == 'psnr'")
     few.to_parquet(data / "few.parquet")

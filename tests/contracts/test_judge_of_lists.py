@@ -102,7 +102,7 @@ def test_the_command_knows_from_files_what_the_page_knows(voted, tmp_path, endin
     data = exports.read_study(store, study.id, tmp_path / "images")
     formats.export(data, files["votes"], what=What.VOTES)
     formats.export(data, labels, what=What.LABELS)
-    places = ("--checkpoints", tmp_path / "checkpoints", "--scores", tmp_path / "kept")
+    places = ("--checkpoints", tmp_path / "checkpoints", "--cache-dir", tmp_path / "kept")
     asked = ("--metrics", ",".join(METRICS), "--out", files["scores"], "--device", "cpu")
     run("score", "--labels", labels, *asked, *places)
 

@@ -44,7 +44,7 @@ def machines(s3, tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
     given = write_set(folder / "set", model="net", probabilities=SURE)
     with fresh_database("postgresql", folder) as url:
-        shared = ["--database", url, "--images", PLACE]
+        shared = ["--database", url, "--image-store", PLACE]
         asked = ["--setting", "min_rt_ms=0", "--votes-per-item", "1"]
         made = CliRunner().invoke(
             app,
@@ -100,7 +100,7 @@ def pictures_of(place, tmp_path):
     """What doctor says of pictures at a place."""
     parser = ServerParser("doctor", "")
     proxies.add_options(parser)
-    asked = ["--local", "--data-dir", str(tmp_path), "--images", place]
+    asked = ["--local", "--data-dir", str(tmp_path), "--image-store", place]
     (row,) = (one for one in checks(parser.parse_args(asked)) if one.what == "pictures")
     return row
 
@@ -117,7 +117,7 @@ def test_doctor_looks_at_the_bucket_and_makes_nothing(s3, tmp_path):
 def test_a_bucket_that_is_not_there_ends_the_start_in_words(s3, tmp_path):
     given = write_set(tmp_path / "set", probabilities=SURE)
     asked = ["create", "x", "--set", str(given), "--data-dir", str(tmp_path / "data")]
-    done = CliRunner().invoke(app, [*asked, "--images", "s3://no-such-bucket/x"])
+    done = CliRunner().invoke(app, [*asked, "--image-store", "s3://no-such-bucket/x"])
     assert done.exit_code == 2
     assert "The specified bucket does not exist. Set AWS_ACCESS_KEY_ID" in done.output
-    assert "--images" in done.output
+    assert "--image-store" in done.output

@@ -19,6 +19,7 @@ from semsim.base.storage.atomic import finite
 
 ERROR = 2
 STDOUT = Path("-")
+DataOption = Annotated[Path, typer.Option("--data-dir", help="Data folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")]
 log = logging.getLogger("semsim")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from semsim.base.cli.console import STDOUT as STDOUT
+from semsim.base.cli.console import DataOption as DataOption
 from semsim.base.cli.console import Json as Json
 from semsim.base.cli.console import say as say
 from semsim.base.cli.console import show as show
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Options that many commands have.
-DataOption = Annotated[Path, typer.Option(help="Data folder.")]
 CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weights.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 WorkersOption = Annotated[

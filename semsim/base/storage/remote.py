@@ -85,9 +85,8 @@ class Remote:
             write: Leave a mark, which shows that files can be kept there.
         """
         how = HOW.get(self._protocol, "See that it is there and may be read and written.")
-        why = (
-            f"The pictures at {self.address} cannot be used: {{}}. {how} Or give another --images."
-        )
+        how = f"{how} Or give another --image-store."
+        why = f"The pictures at {self.address} cannot be used: {{}}. {how}"
         with self._told(why):
             place = self._place(MARK)
             if write:

@@ -9,7 +9,7 @@ import pandas as pd
 import typer
 
 from semsim.base.cli.options import changes_of, given, taking
-from semsim.base.cli.terminal import DATA, DataOption, DeviceOption, Json, say
+from semsim.base.cli.terminal import DATA, CheckpointsOption, DataOption, DeviceOption, Json, say
 from semsim.base.jobs.folders import go_on, read_job
 from semsim.base.jobs.terminal import do
 from semsim.systems import JOBS
@@ -80,9 +80,7 @@ def changed(
 
 def placed(
     data_dir: DataOption = DATA,
-    checkpoints: Annotated[
-        Path, typer.Option(help="Folder of weights, for --metric.")
-    ] = CHECKPOINTS,
+    checkpoints: CheckpointsOption = CHECKPOINTS,
     device: DeviceOption = "auto",
 ) -> SplitPlace:
     """Return the place where an experiment is carried out."""

@@ -46,7 +46,7 @@ def test_out_and_in_again(run):
 
 @pytest.mark.parametrize(("votes", "left"), [("keep", "4 votes"), ("remove", "0 votes + 4 excl")])
 def test_erasing(run, votes, left):
-    done = run("annotators", "erase", "demo", "Simulated 2", "--votes", votes, "--yes").output
+    done = run("annotators", "erase", "demo", "Simulated 2", "--their-votes", votes, "--yes").output
     pseudonym = done.split()[0]
     assert done == f"{pseudonym} is erased\n"
     listed = run("annotators", "demo").output
@@ -55,7 +55,7 @@ def test_erasing(run, votes, left):
 
 
 def test_erasing_asks_first(run):
-    asked = run("annotators", "erase", "demo", "Simulated 2", "--votes", "remove")
+    asked = run("annotators", "erase", "demo", "Simulated 2", "--their-votes", "remove")
     assert (asked.exit_code, "Erase Simulated 2 for good" in asked.output) == (1, True)
     assert "Simulated 2" in run("annotators", "demo").output
 

@@ -118,7 +118,7 @@ def test_what_is_behind_a_proxy_is_said(found):
 
 
 def test_pictures_that_cannot_be_had_stop_it(found, unsteady, monkeypatch):
-    rows, code = found("--local", "--images", PLACE)
+    rows, code = found("--local", "--image-store", PLACE)
     assert (rows["pictures"]["state"], code) == ("ok", 0)
     assert rows["pictures"]["found"] == f"none yet at {PLACE}"
     unsteady.gone = "no such host"

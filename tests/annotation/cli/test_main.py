@@ -72,7 +72,7 @@ def test_a_table_goes_to_standard_output(run, folder, tmp_path, monkeypatch):
     refused = run("export", "demo", "--out", "-", "--format", "hf")
     assert (refused.exit_code, "is a folder" in refused.stderr) == (2, True)
     assert run("export", "demo", "--out", "votes.xlsx").exit_code == 2
-    run("export", "demo", "--out", "again.jsonl", "--images", "nowhere://pictures")
+    run("export", "demo", "--out", "again.jsonl", "--image-store", "nowhere://pictures")
     assert (tmp_path / "again.jsonl").read_text() == printed.stdout  # no picture is in it
 
 

@@ -37,7 +37,7 @@ def test_a_model_answers_and_a_second_run_goes_on(run, vlm, tmp_path):
         assert first.exit_code == 0, first.output
         assert "5 of 8 votes, 0 refused, 0 malformed, 5 calls" in first.output
         assert "Stopped: the budget of 5 calls is used up." in first.output
-        second = vlm(server, "--annotators", "2", "--model", MODEL, "--calls", "50")
+        second = vlm(server, "--annotators", "2", "--voter", MODEL, "--calls", "50")
         assert "8 of 8 votes" in second.output
         third = vlm(server, "--annotators", "2")
         assert third.exit_code == 0
@@ -55,7 +55,7 @@ def test_what_cannot_be_is_told(run, vlm, folder, monkeypatch):
     with serving(first_word) as server:
         told = run("simulate", "people", "--with", "vlm", "--base-url", server.url)
         assert "create one on the same sets with --voter NAME" in told.output
-        assert "got other" in vlm(server, "--model", "other").output
+        assert "got other" in vlm(server, "--voter", "other").output
         assert "--price-in, --price-out" in vlm(server, "--money", "3").output
         assert "takes 2 votes" in vlm(server, "--annotators", "3").output
         monkeypatch.setenv("SEMSIM_VLM_KEY", "sk-wrong")

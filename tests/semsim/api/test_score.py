@@ -72,7 +72,7 @@ def test_two_folders_are_scored_as_on_the_command_line(tmp_path):
 def test_sets_are_scored_as_on_the_command_line(tmp_path):
     out = tmp_path / "scores.parquet"
     asked = [part for one in SETS for part in ("--set", one)]
-    run(*asked, "--metrics", "mse,psnr", "--out", out, "--scores", tmp_path / "kept")
+    run(*asked, "--metrics", "mse,psnr", "--out", out, "--cache-dir", tmp_path / "kept")
     found = semsim.score(SETS, ["mse", "psnr"])
     pd.testing.assert_frame_equal(found, pd.read_parquet(out), check_exact=True)
 

@@ -149,7 +149,7 @@ def test_what_was_not_computed_is_said_with_its_reason():
         (["run", *TINY, "--scheduler", "nonsense://x"], "No Dask scheduler answers"),
         (["run", *TINY, "--scheduler", "nonsense"], "--scheduler is the address of one, as tcp://"),
         (["run", *TINY, "--train", "seed=5"], "give seeds with --seed"),
-        (["run", *TINY, "--training", "seed=1"], "give seeds with --seed"),
+        (["run", *TINY, "--train-variant", "seed=1"], "give seeds with --seed"),
         (["plan", "--images", "2"], "--name"),
         (["status", "--name", "nobody"], "There is no campaign 'nobody'"),
     ],

@@ -69,7 +69,7 @@ def test_what_is_left_out_is_named_and_the_exit_code_says_so(votes, tmp_path):
     ("words", "message"),
     [
         (("table", "gone.csv"), "There is nothing at gone.csv"),
-        (("table", "VOTES", "--model", "net"), "lacks the columns net"),
+        (("table", "VOTES", "--model-column", "net"), "lacks the columns net"),
         (("table", "VOTES", "--name", "../x"), "An import's name is that of a folder"),
         (("table", "VOTES", "--out", "TAKEN"), "is there already"),
         (("train-with-ori", "TAKEN"), "holds no <id>/"),
@@ -104,7 +104,7 @@ def test_every_importer_has_a_command_with_its_settings(kind, monkeypatch):
 def test_settings_of_the_command_reach_the_importer(votes, tmp_path):
     votes.write_text("net,image_id,class_name,annotator,answer\nm,1,cat,A,cat\n")
     done = run(
-        *("table", votes, "--out", tmp_path / "o", "--model", "net", "--votes-per-item", 3),
+        *("table", votes, "--out", tmp_path / "o", "--model-column", "net", "--votes-per-item", 3),
         *("--dataset", "pets", "--headline", "mean-response"),
     )
     assert done.exit_code == 0, done.output

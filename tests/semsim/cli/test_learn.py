@@ -38,7 +38,7 @@ def files(tables, tmp_path, monkeypatch):
     return [
         *("--labels", str(tables / "labels.parquet"), "--votes", str(tables / "votes.parquet")),
         *("--checkpoints", str(tmp_path / "checkpoints"), "--data-dir", str(tmp_path / "data")),
-        *("--metrics", "mse", "--device", "cpu", "--preset", QUICK),
+        *("--metrics", "mse", "--device", "cpu", "--train", QUICK),
     ]
 
 
@@ -186,7 +186,7 @@ def test_a_semsim_starts_from_a_classifier_whose_averages_stay(files, tmp_path):
     outcome = run(
         *("pretrain", "--out", str(start), "--device", "cpu"),
         *("--dataset", "symbols:train_per_class=1,test_per_class=1"),
-        *("--settings", "backbone=mobilenet_v3_small,small_stem=false,epochs=1,batch_size=16"),
+        *("--train", "backbone=mobilenet_v3_small,small_stem=false,epochs=1,batch_size=16"),
     )
     assert outcome.exit_code == 0, outcome.output
     assert "Of the test images it names" in outcome.output
@@ -196,7 +196,7 @@ def test_a_semsim_starts_from_a_classifier_whose_averages_stay(files, tmp_path):
 
     preset = f"{QUICK},weights={start},batch_norm=frozen,small_stem=false"
     asked = preset.replace("backbone=lenet", "backbone=mobilenet_v3_small")
-    outcome = run("run", *files, "--name", "mine", "--preset", asked, "--controls", "start")
+    outcome = run("run", *files, "--name", "mine", "--train", asked, "--controls", "start")
     assert outcome.exit_code == 0, outcome.output
     checkpoint = tmp_path / "checkpoints" / "mine.safetensors"
     began_with = read_training(checkpoint).versions["initial weights"]
@@ -229,12 +229,12 @@ def test_settings_are_a_preset_with_some_replaced(tmp_path, monkeypatch):
         ),
         (["run", "--labels", "nowhere.parquet", "--name", "a"], "2 tables of labels and 1 of"),
         (["run", "--name", "a/b"], "cannot name a checkpoint"),
-        (["run", "--preset", "triplet:epochs=0", "--name", "a"], "epochs must be at least 1"),
-        (["run", "--preset", "huge", "--name", "a"], "No training preset is called 'huge'"),
-        (["run", "--preset", "triplet:colour=1", "--name", "a"], "no setting 'colour'"),
+        (["run", "--train", "triplet:epochs=0", "--name", "a"], "epochs must be at least 1"),
+        (["run", "--train", "huge", "--name", "a"], "No training preset is called 'huge'"),
+        (["run", "--train", "triplet:colour=1", "--name", "a"], "no setting 'colour'"),
         (["run", "--metrics", "nothing", "--name", "a"], "nothing"),
         (["pretrain", "--out", "a.safetensors", "--dataset", "nothing"], "nothing"),
-        (["pretrain", "--out", "a.safetensors", "--settings", "colour=1"], "no setting 'colour'"),
+        (["pretrain", "--out", "a.safetensors", "--train", "colour=1"], "no setting 'colour'"),
         (["pretrain", "--out", "a.pt"], "--out ends in .safetensors"),
         (["study", "depth"], "No study is called 'depth'"),
         (["study", "budget", "--values", "99"], "more than the"),
@@ -253,7 +253,7 @@ def test_mistakes_are_told_in_one_line(files, tmp_path, arguments, message):
 
 
 def test_a_network_there_is_not_is_told_by_the_training_itself(files):
-    outcome = run("run", *files, "--name", "a", "--preset", "triplet:backbone=vgg")
+    outcome = run("run", *files, "--name", "a", "--train", "triplet:backbone=vgg")
     assert outcome.exit_code == 2
     assert "No backbone is called 'vgg'" in outcome.output
     assert "Traceback" not in outcome.output

@@ -1,4 +1,4 @@
-"""`campaign run --model`: a network of somebody's own, from processes that know nothing of it."""
+"""`campaign run --own-network`: from processes that know nothing of the network."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def test_a_network_of_ones_own_goes_through_the_whole_campaign(tmp_path):
     elsewhere.mkdir()
     named = write_network(mine, "nets.small")
     data = ("--data-dir", str(tmp_path / "data"))
-    asked = (*TINY, *data, "--model", named)
+    asked = (*TINY, *data, "--own-network", named)
 
     begun = typed(mine, "run", *asked, "--device", "cpu", "--scheduler", "nonsense://x")
     assert begun.returncode == 2
@@ -75,7 +75,7 @@ def test_a_network_that_cannot_be_attacked_is_told_before_anything_runs(tmp_path
         "told.nets:no_module": "should give a torch.nn.Module",
         "told.nets:wrong_shape": "should give logits",
     }
-    plan = ("campaign", "plan", *TINY, "--data-dir", str(tmp_path / "data"), "--model")
+    plan = ("campaign", "plan", *TINY, "--data-dir", str(tmp_path / "data"), "--own-network")
     for named, why in words.items():
         done = CliRunner().invoke(app, [*plan, named])
         assert done.exit_code == 2

@@ -263,7 +263,7 @@ def test_the_way_of_a_score_leads_through_few_files(tmp_path, of_sets):
     """Files, without `semsim.base`, whose functions run; with metrics of one file."""
     one = sorted((ROOT / "data/demo/sets").iterdir())[0]
     pairs = (one / "originals", one / "reconstructions")
-    words = ("--set", one, "--scores", tmp_path / "kept") if of_sets else pairs
+    words = ("--set", one, "--cache-dir", tmp_path / "kept") if of_sets else pairs
     words = ("score", *words, "--metrics", "mse,psnr", "--out", tmp_path / "scores.parquet")
     CliRunner().invoke(program, ["score", "--help"])  # imports what commands need
     seen = set()

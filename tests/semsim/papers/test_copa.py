@@ -127,7 +127,7 @@ def test_a_cluster_finds_the_same_as_this_process(first, tmp_path):
         ("--seeds", "0", "1 or more"),
         ("--count", "0", "--count is 1 to"),
         ("--workers", "0", "or equal to 1"),
-        ("--images", "nowhere", "No folder nowhere"),
+        ("--image-dir", "nowhere", "No folder nowhere"),
         ("--scheduler", "nonsense://x", "No Dask scheduler answers"),
     ],
 )

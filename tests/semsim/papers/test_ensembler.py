@@ -28,24 +28,24 @@ from semsim.systems.split.plan import PRESETS, ShadowAttack, check
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--preset", "paper"), "as --images, or put it at cifar10"),
-        (("--preset", "paper", "--table", "3"), "as --images, or put it at celeba-hq"),
+        (("--preset", "paper"), "as --image-dir, or put it at cifar10"),
+        (("--preset", "paper", "--paper-table", "3"), "as --image-dir, or put it at celeba-hq"),
         (("--preset", "huge"), "small, paper"),
         (("--shadow-start", "zero"), "start must be random or identity; got 'zero'"),
         (
-            ("--shadow-start", "zero", "--table", "4"),
+            ("--shadow-start", "zero", "--paper-table", "4"),
             "start must be random or identity; got 'zero'",
         ),
-        (("--vgg16", "--table", "2"), "--vgg16 is of Table 1"),
-        (("--vgg16", "--table", "4"), "leave --images, --size and --vgg16 out"),
-        (("--vgg16", "--figure", "2"), "leave it out of a figure"),
-        (("--table", "5"), "--table is one of 1, 2, 3, 4"),
-        (("--figure", "4"), "--figure is one of 2, 3"),
-        (("--size", "64"), "--size is of the images of --images"),
-        (("--images", "nowhere"), "/nowhere. Expected"),  # from whatever folder it is resumed
+        (("--vgg16", "--paper-table", "2"), "--vgg16 is of Table 1"),
+        (("--vgg16", "--paper-table", "4"), "leave --image-dir, --size and --vgg16 out"),
+        (("--vgg16", "--paper-figure", "2"), "leave it out of a figure"),
+        (("--paper-table", "5"), "--paper-table is one of 1, 2, 3, 4"),
+        (("--paper-figure", "4"), "--paper-figure is one of 2, 3"),
+        (("--size", "64"), "--size is of the images of --image-dir"),
+        (("--image-dir", "nowhere"), "/nowhere. Expected"),  # from whatever folder it is resumed
         (("--workers", "0"), "greater than or equal to 1"),
         (
-            ("--preset", "smoke", "--table", "4", "--scheduler", "nonsense://x"),
+            ("--preset", "smoke", "--paper-table", "4", "--scheduler", "nonsense://x"),
             "No Dask scheduler answers",
         ),
     ],
@@ -104,7 +104,7 @@ def reproduced(folder, *words):
 
 @pytest.mark.parametrize(("table", "more"), [(1, ()), (1, ("vgg16",)), (2, ()), (3, ())])
 def test_the_smallest_preset_has_every_row_of_a_table_and_its_pictures(table, more, tmp_path):
-    done, rows = reproduced(tmp_path, "--table", str(table), *(f"--{one}" for one in more))
+    done, rows = reproduced(tmp_path, "--paper-table", str(table), *(f"--{one}" for one in more))
     found = {row["row"]: row for row in rows}
     assert {*TABLES[table].cells, "NONE"} <= set(found)
     for name, row in found.items():
@@ -128,7 +128,7 @@ def test_the_smallest_preset_has_every_row_of_a_table_and_its_pictures(table, mo
 
 @pytest.mark.parametrize(("figure", "network"), [(2, "vgg16"), (3, "resnet18")])
 def test_the_smallest_preset_draws_a_figure_of_split_points(figure, network, tmp_path):
-    _, rows = reproduced(tmp_path, "--figure", str(figure))
+    _, rows = reproduced(tmp_path, "--paper-figure", str(figure))
     found = {row["network"].partition(",h=")[::2] for row in rows}
     assert found == {(f"{network}:width=2", "1,t=1"), (f"{network}:width=2", "2,t=1")}
     for attack in ("adaptive", "adaptive-aligned"):

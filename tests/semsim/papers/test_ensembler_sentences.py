@@ -1,4 +1,4 @@
-"""`reproduce ensembler --table 4`: sentences beside the paper's, at the smallest preset whole."""
+"""`reproduce ensembler --paper-table 4`: sentences, at the smallest preset whole."""
 
 import json
 from dataclasses import replace
@@ -131,7 +131,7 @@ GUESSES = {"commonest word", "commonest word of each place", "another sentence"}
 
 def reproduced(folder, *words):
     place = ["--data-dir", str(folder), "--device", "cpu"]
-    asked = ["ensembler", "--table", "4", "--preset", "smoke", *words, *place]
+    asked = ["ensembler", "--paper-table", "4", "--preset", "smoke", *words, *place]
     return CliRunner().invoke(app, asked)
 
 
@@ -186,7 +186,7 @@ def test_every_preset_has_a_plan_whose_private_sentences_are_not_public(preset):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--images", "here"), "Table 4 is of sentences"),
+        (("--image-dir", "here"), "Table 4 is of sentences"),
         (("--size", "32"), "Table 4 is of sentences"),
         (("--preset", "huge"), "preset is one of smoke, small, paper"),
     ],

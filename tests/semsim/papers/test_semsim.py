@@ -373,7 +373,7 @@ def own(grid, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "scale_of", lambda *given: short(scale_of(*given)))
         patch.setattr(command, "_figures", lambda analysis: {})
-        asked = ["--images", str(pictures), "--mixed-precision", "--votes", "simulated"]
+        asked = ["--image-dir", str(pictures), "--mixed-precision", "--votes", "simulated"]
         done = typed(folder, *asked, "--jury-epochs", "1")
     assert done.exit_code == 0, done.output
     sets: dict[str, list[dict]] = {}
@@ -433,7 +433,7 @@ def test_a_plan_says_what_is_done(made):
 
 
 def test_a_command_without_its_folder_is_told(tmp_path):
-    done = typed(tmp_path, "--images", str(tmp_path / "none"))
+    done = typed(tmp_path, "--image-dir", str(tmp_path / "none"))
     assert done.exit_code == 2
     assert "Error:" in done.output
     assert isinstance(app, typer.Typer)

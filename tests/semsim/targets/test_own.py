@@ -182,5 +182,5 @@ def test_what_a_machine_does_not_have_is_the_machines(folder):
 
 
 def test_without_its_source_it_has_no_key():
-    with pytest.raises(SettingsError, match="--model"):
+    with pytest.raises(SettingsError, match="--own-network"):
         plan_of(toy_campaign(architectures=(f"own:network={MODULE}:Tiny",)))

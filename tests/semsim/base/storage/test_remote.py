@@ -85,7 +85,7 @@ def test_a_check_says_whether_a_studio_keeps_files_there(shared, unsteady):
     assert shared.check()
     assert [path.rpartition("/")[2] for path in unsteady.store] == [MARK]
     unsteady.gone = "no {such} host"
-    with pytest.raises(StoreError, match=r"cannot be used: no \{such\} host\. .*--images"):
+    with pytest.raises(StoreError, match=r"cannot be used: no \{such\} host\. .*--image-store"):
         shared.check()
 
 
