@@ -16,6 +16,7 @@ import typer
 from semsim.base.cli.terminal import (
     DATA,
     CheckpointsOption,
+    DataOption,
     DeviceOption,
     Json,
     TerminalBar,
@@ -246,7 +247,7 @@ def reproduce_people(
     out: Annotated[Path, typer.Option(help="Folder for people.md and people.csv.")] = (
         DATA / "reproduce/people"
     ),
-    data_dir: Annotated[Path, typer.Option(help="Folder of the studio's data.")] = DATA,
+    data_dir: DataOption = DATA,
     checkpoints: CheckpointsOption = CHECKPOINTS,
     device: DeviceOption = "auto",
     as_json: Json = False,
