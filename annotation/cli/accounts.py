@@ -9,7 +9,7 @@ import typer
 
 from annotation.accounts import register as accounts
 from annotation.accounts.access import PASSWORD, new_password
-from annotation.cli.console import DATA, Database, DataDir, Json, opened, show
+from annotation.cli.console import DATA, Database, DataDir, Json, opened, show, text_table
 from annotation.domain import Role
 
 app = typer.Typer(
@@ -33,12 +33,13 @@ def list_accounts(
     """List all accounts."""
     with opened(database, data_dir) as store:
         found = accounts.list_accounts(store)
-    told = []
-    for one in found:
-        state = "" if one.disabled is None else f"  disabled since {one.disabled:%Y-%m-%d}"
-        told.append(f"{one.name}  {one.role}  since {one.created:%Y-%m-%d}{state}")
     facts = ("name", "role", "created", "disabled")
-    show([{fact: getattr(one, fact) for fact in facts} for one in found], "\n".join(told), as_json)
+    days = [
+        [f"{day:%Y-%m-%d}" if day else "" for day in (one.created, one.disabled)] for one in found
+    ]
+    told = [[one.name, one.role, *dates] for one, dates in zip(found, days, strict=True)]
+    rows = [{fact: getattr(one, fact) for fact in facts} for one in found]
+    show(rows, text_table(facts, told), as_json)
 
 
 @app.command(help=f"Make an account; asks for a password, or takes {PASSWORD}.")

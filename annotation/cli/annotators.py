@@ -20,6 +20,7 @@ from annotation.cli.console import (
     opened,
     say,
     show,
+    text_table,
 )
 from annotation.domain import Annotator
 from annotation.study import participants as people
@@ -61,17 +62,20 @@ def list_annotators(
         found = people.list_people(store, find_study(store, name).id)
     told = []
     for row in found:
-        marks = " simulated" if row.simulated else ""
-        out = f" + {row.excluded} excluded" if row.excluded else ""
-        failed = f"  failed {row.catch_failed} of {row.catch_answered} catch trials"
-        warning = failed if row.warned else ""
-        out += f" (came in by a link of {row.link_by})" if row.link_by else ""
-        told.append(f"{row.name}  {row.status}{marks}  {counted(row.done, 'vote')}{out}{warning}")
+        kind, warned = "simulated" if row.simulated else "", ", warned" if row.warned else ""
+        counts = [str(row.done), str(row.excluded)]
+        catch = f"{row.catch_failed} of {row.catch_answered}{warned}"
+        told.append([row.name, row.status, kind, *counts, catch, row.link_by or ""])
+    head = ["annotator", "status", "", "votes", "excluded", "failed catch trials", "link by"]
     facts = (
         *("name", "status", "simulated", "done", "excluded", "link_by"),
         *("catch_failed", "catch_answered"),
     )
-    show([{fact: getattr(row, fact) for fact in facts} for row in found], "\n".join(told), as_json)
+    show(
+        [{fact: getattr(row, fact) for fact in facts} for row in found],
+        text_table(head, told),
+        as_json,
+    )
 
 
 def _stepping(change: Callable[..., Annotator]) -> Callable[..., None]:

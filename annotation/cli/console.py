@@ -15,6 +15,7 @@ from semsim.base.cli.console import Json as Json
 from semsim.base.cli.console import failed as failed
 from semsim.base.cli.console import say as say
 from semsim.base.cli.console import show as show
+from semsim.base.cli.console import text_table as text_table
 from semsim.base.cli.console import told_errors as told_errors
 from semsim.base.storage.places import DATA as DATA
 

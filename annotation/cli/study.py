@@ -25,6 +25,7 @@ from annotation.cli.console import (
     say,
     seldom,
     show,
+    text_table,
     told_errors,
 )
 from annotation.errors import AnnotationError, StudyError
@@ -42,7 +43,7 @@ from annotation.texts import counted
 from annotation.web.root_path import rooted
 from semsim.base.cli.options import taking
 from semsim.base.table_files import read_plain
-from semsim.base.words import JURY, PEOPLE, voters_words
+from semsim.base.words import voters_words
 
 Out = Annotated[
     Path,
@@ -68,22 +69,10 @@ def studies(data_dir: DataDir = DATA, database: Database = None, as_json: Json =
         }
         for one in found
     ]
-    told = (
-        f"{row['id']}  {row['name']}  {row['task']} {row['status']}"
-        f"{_by(str(row['voter']))}{_made_by(str(row['made_by']))}  {row['items']} items"
-        f"  link {row['link']}"
-        for row in rows
-    )
-    show(rows, "\n".join(told), as_json)
-
-
-def _by(voter: str) -> str:
-    """Return who answers a study in place of people, after its status."""
-    return {PEOPLE: "", JURY: " simulated"}.get(voter, f" by {voters_words(voter)}")
-
-
-def _made_by(account: str) -> str:
-    return account and f"  made by {account}"
+    facts = ("name", "task", "status", "items", "made_by", "link", "id")
+    told = [[*(str(row[fact]) for fact in facts), voters_words(str(row["voter"]))] for row in rows]
+    head = ["name", "task", "status", "items", "made by", "link", "id", "answered by"]
+    show(rows, text_table(head, told), as_json)
 
 
 FLAGS = ("votes_per_item", "list_size", "decoy_rate", "headline", "seed", "simulated", "voter")
@@ -322,20 +311,22 @@ def progress(
 ) -> None:
     """Show how far a study is."""
     with opened(database, data_dir) as store:
-        now = labelling.progress(store, find_study(store, name).id)
+        study = find_study(store, name)
+        now = labelling.progress(store, study.id)
+    done, wanted = sum(v * n for v, n in enumerate(now.coverage)), study.spec.votes_per_item
+    total = {"study": study.name, "votes": done, "votes_wanted": wanted * now.n_items}
+    items = [{"votes": v, "items": n} for v, n in enumerate(now.coverage)]
+    lines = []
+    for one in now.annotators:
+        pace = "–" if one.median_rt_ms is None else f"{one.median_rt_ms:.0f}"
+        lines.append([one.name, str(one.done), pace, "simulated" if one.simulated else ""])
     told = [
-        f"{items:6d} of {now.n_items} items have {counted(votes, 'vote')}"
-        for votes, items in enumerate(now.coverage)
+        f"{study.name}: {done:,} of {total['votes_wanted']:,} votes",
+        text_table(["votes", "items"], [[str(one["votes"]), str(one["items"])] for one in items]),
+        text_table(["annotator", "votes", "median ms", ""], lines),
     ]
-    for row in now.annotators:
-        rt = "" if row.median_rt_ms is None else f"  median {row.median_rt_ms:.0f} ms"
-        marks = "  simulated" if row.simulated else ""
-        told.append(f"{row.done:6d} votes by {row.name}{rt}{marks}")
-    rows = [
-        *({"table": "items", "votes": v, "items": n} for v, n in enumerate(now.coverage)),
-        *({"table": "annotators", **asdict(row)} for row in now.annotators),
-    ]
-    show(rows, "\n".join(told), as_json)
+    parts = {**total, "items": items, "annotators": [asdict(one) for one in now.annotators]}
+    show(parts, "\n\n".join(told), as_json)
 
 
 FORMAT_LIST = "\n\n".join(

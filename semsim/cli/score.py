@@ -151,14 +151,12 @@ def weights(
             with TerminalBar(unit="step") as bar:
                 for name in wanted:
                     download(name, checkpoints, bar)
-    states = [(name, _weight_state(name, checkpoints)) for name in wanted]
-    rows = [
-        dict(zip(("name", "state", "where"), (n, *s.split(None, 1)), strict=True))
-        for n, s in states
-    ]
-    show(rows, "\n".join(f"{name:24}{state}" for name, state in states), as_json)
+    states = [[name, *_weight_state(name, checkpoints).split(None, 1)] for name in wanted]
+    head = ("name", "state", "where")
+    rows = [dict(zip(head, one, strict=True)) for one in states]
+    show(rows, text_table(head, states), as_json)
     if names:  # a list of all never fails
-        raise typer.Exit(0 if all(state.startswith("ok") for _, state in states) else 1)
+        raise typer.Exit(0 if all(state == "ok" for _, state, _ in states) else 1)
 
 
 def _show(

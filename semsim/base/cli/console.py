@@ -20,7 +20,7 @@ from semsim.base.storage.atomic import finite
 ERROR = 2
 STDOUT = Path("-")
 DataOption = Annotated[Path, typer.Option("--data-dir", help="Data folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 log = logging.getLogger("semsim")
 
 
@@ -51,8 +51,8 @@ def told_errors() -> Iterator[None]:
         raise failed(error) from error
 
 
-def show(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
-    """Print a table: as a JSON list of its rows where that is asked for, else as `text`.
+def show(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any], text: str, as_json: bool) -> None:
+    """Print tables: as JSON, of one its rows, of several an object of them, else as `text`.
 
     In JSON a number that is not finite is null.
     """

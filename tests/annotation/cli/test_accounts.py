@@ -30,8 +30,10 @@ def test_accounts_from_the_first_to_the_last(run, tmp_path):
     assert "Bo is researcher" in run("add", "Bo").output
     assert "Bo is disabled" in run("disable", "bo").output
     listed = run("list").output.splitlines()
-    assert [line.split()[:2] for line in listed] == [["Ada", "administrator"], ["Bo", "researcher"]]
-    assert "disabled since" in listed[1]
+    head, *rows = [line.split() for line in listed]
+    assert head == ["name", "role", "created", "disabled"]
+    assert [row[:2] for row in rows] == [["Ada", "administrator"], ["Bo", "researcher"]]
+    assert [len(row) for row in rows] == [3, 4]
     assert "Bo may sign in again" in run("enable", "Bo").output
     assert "Bo has a new password" in run("reset", "Bo", password="five words make a few").output
     check_password(tmp_path, "Bo", "five words make a few")

@@ -39,7 +39,7 @@ def test_a_backup_and_the_way_back(run, labelled):
     (kept,) = labelled.glob("studies-replaced-*.db")
     assert f"What it replaced is {kept}" in restored.output
     assert (n_votes(labelled / "studies.db"), n_votes(kept)) == (4, 8)
-    assert "4 of 4 items have 1 vote\n" in run("progress", "demo").output
+    assert "demo: 4 of 20 votes\n" in run("progress", "demo").output
 
 
 def test_a_backup_to_a_file_overwrites_nothing(run, labelled):

@@ -18,15 +18,17 @@ def test_from_sets_to_tables(run, folder, tmp_path):
     made = run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "3")
     assert made.exit_code == 0
     assert "4 items" in made.output
-    assert "demo  recognition running simulated  4 items" in run("list").output
+    head, row = run("list").output.splitlines()
+    assert head.split()[:4] == ["name", "task", "status", "items"]
+    assert row.split()[:4] == ["demo", "recognition", "running", "4"]
     assert run("simulate", "demo", "--annotators", "3").exit_code == 0
     shown = run("progress", "demo").output
-    assert "4 of 4 items have 3 votes" in shown
-    assert "4 votes by Simulated 1  simulated" in shown
+    assert shown.startswith("demo: 12 of 12 votes\n\nvotes  items\n0      0\n")
+    assert "\nSimulated 1  4      –          simulated\n" in shown
     counted = json.loads(run("progress", "demo", "--json").stdout)
-    items, people = counted[:4], counted[4:]
-    assert items[-1] == {"table": "items", "votes": 3, "items": 4}
-    assert {row["table"] for row in people} == {"annotators"}
+    items, people = counted.pop("items"), counted.pop("annotators")
+    assert counted == {"study": "demo", "votes": 12, "votes_wanted": 12}
+    assert items[-1] == {"votes": 3, "items": 4}
     assert [(row["name"], row["done"]) for row in people] == [
         (f"Simulated {number}", 4) for number in (1, 2, 3)
     ]
@@ -80,7 +82,7 @@ def test_a_study_is_made_of_its_file_and_what_is_given_goes_before(run, folder, 
     file = folder.parent / "study.yaml"
     file.write_text("name: Filed\ntask: pair\ndecoy_rate: 0.5\nvotes_per_item: 3\nsets: [set]\n")
     assert "6 items (2 decoys)" in run("create", "--file", file).output
-    assert "Filed  pair running  6 items" in run("list").output
+    assert "Filed  pair  running  6 " in run("list").output
     made = run("create", "Mine", "--file", file, "--votes-per-item", "2", "--dry-run")
     assert "2 annotators needed" in made.output
     file.write_text("name: Bären\ntask: pair\nsets: [set]\n", encoding="cp1252")

@@ -189,7 +189,7 @@ def test_labels_as_a_job_keep_scores_progress_and_result(tmp_path):
     assert result["computed"] == 2
     assert "fid is unavailable: " in done.stderr
     words = ("score", "--labels", made.folder / LABELS_FILE, "--metrics", "mse,fid")
-    places = [part for name, path in asked.items() for part in (f"--{name}", path)]
+    places = ["--cache-dir", asked["scores"], "--checkpoints", asked["checkpoints"]]
     assert list(result["unavailable"]) == ["fid"]
     assert (jobs.latest(made).done, jobs.latest(made).total) == (20, 20)  # pairs, once a metric
     assert len(list((tmp_path / "scores").iterdir())) == 2
