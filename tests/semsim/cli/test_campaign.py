@@ -198,7 +198,7 @@ def test_the_folder_of_a_data_set_is_found_from_anywhere(text, whole, tmp_path, 
 def test_options_come_on_top_of_a_file(tmp_path):
     file = tmp_path / "campaign.json"
     write_record(file, FORMAT, {"name": "kept", "images": 3, "train": {"epochs": 5, "lr": 0.2}})
-    found = changed(file=file, seed=[1, 2], train="lr=0.3", preset="fast")(Campaign(name=""))
+    found = changed(file=file, seed=[1, 2], train="lr=0.3", attack_preset="fast")(Campaign(name=""))
     assert found == Campaign(
         name="kept",
         images=3,

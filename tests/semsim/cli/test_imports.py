@@ -1,4 +1,5 @@
 import json
+from dataclasses import fields
 
 import pandas as pd
 import pytest
@@ -97,8 +98,9 @@ def test_every_importer_has_a_command_with_its_settings(kind, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     done = run(kind, "--help")
     assert done.exit_code == 0
-    for setting in vars(IMPORTERS[kind]):
-        assert f"--{setting.replace('_', '-')}" in done.output
+    for one in fields(IMPORTERS[kind]):
+        named = one.metadata["option"] or one.name.replace("_", "-")
+        assert f"--{named} " in done.output
 
 
 def test_settings_of_the_command_reach_the_importer(votes, tmp_path):
