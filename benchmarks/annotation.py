@@ -59,7 +59,7 @@ AT_HAND, HELD, STEP, REFILL_BELOW, REST = 20, 200, 20, 12, 5.0
 SAMPLE = 5.0  # seconds between two looks at a server's memory
 START_SECONDS = 180.0  # the server imports torch and gradio
 REST_SECONDS = 300.0  # within which the servers have begun and made what they come with
-JOINT = 150.0  # ms that 95 % may wait at most in the worst second of a joint start
+JOINT = 150.0  # ms that 95% may wait at most in the worst second of a joint start
 
 
 def main() -> None:
@@ -259,7 +259,7 @@ def time_claims(store: Store, made: Study, team: list[Annotator], share: float) 
 
 
 def print_quantiles(what: str, spent: list[float], most: float | None = None) -> None:
-    """most: milliseconds that 95 % may take at most."""
+    """most: milliseconds that 95% may take at most."""
     p50, p95, p99 = 1000 * np.quantile(spent, (0.5, 0.95, 0.99))
     target = judge(p95, most=most, unit="ms")
     print(f"  {what:34}p50 {p50:6.1f}  p95 {p95:6.1f}  p99 {p99:6.1f} ms  {target}", flush=True)

@@ -1,4 +1,4 @@
-"""Coverage of each printed 95 % interval over originals, trials and systems, in made studies.
+"""Coverage of each printed 95% interval over originals, trials and systems, in made studies.
 
 python -m benchmarks.coverage [--draws N] [--only PART,PART] [--kinds K,K] [--originals N,N]
 

@@ -5,7 +5,7 @@ python -m benchmarks.crowd --help
 The same simulated people, by their seed, once with items in memory and once with a study in a
 database, claim by claim and vote by vote, without HTTP. In both they want as many pictures, leave
 after as many answers and fail the same catch trials; who meets which picture differs by chance.
-With several seeds the mean difference of each figure has a 95 % interval: one that does not hold 0
+With several seeds the mean difference of each figure has a 95% interval: one that does not hold 0
 is a bias of the plan, no chance.
 """
 
@@ -217,7 +217,7 @@ def figures(done: Outcome) -> dict[str, float]:
 
 
 def interval(differences: np.ndarray) -> tuple[float, float]:
-    """Student's 95 % interval of the mean of (S,) differences, one a seed; NaN below two seeds."""
+    """Student's 95% interval of the mean of (S,) differences, one a seed; NaN below two seeds."""
     known = differences[np.isfinite(differences)]
     if len(known) < 2:
         return float("nan"), float("nan")
@@ -249,7 +249,7 @@ def main() -> None:
                 )
                 took = time.perf_counter() - start
                 print(f"  seed {seed}: {', '.join(said)}; {took:.0f} s", flush=True)
-    print(f"  {'':22}{'planned':>12}{'store':>12}{'difference':>12}  95 % interval")
+    print(f"  {'':22}{'planned':>12}{'store':>12}{'difference':>12}  95% interval")
     for what in pairs[0][0]:
         both_sides = np.array([[side[what] for side in pair] for pair in pairs])
         means, differences = np.nanmean(both_sides, axis=0), np.diff(both_sides)[:, 0]

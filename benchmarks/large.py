@@ -57,7 +57,7 @@ def main() -> None:
     asked.rate = float(asked.annotators)
     begin()
     with tempfile.TemporaryDirectory() as name, Finds(asked.results) as finds:
-        tell = finds.table("large", "", "median", "95 %", "n", "target")
+        tell = finds.table("large", "", "median", "95%", "n", "target")
         folder = Path(name)
         data = folder / "data0"  # where `served` looks
         manifest = write_manifest(folder, asked.items)

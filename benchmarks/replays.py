@@ -71,7 +71,7 @@ def of_leniency(votes: Votes, repeats: int, finds: Finds) -> None:
     Uneven: at each model each annotator has a weight of their own, log-normal. The control keeps
     the votes of all annotators alike, where leniency is no matter.
     """
-    heads = ("votes an image", "kept", "raw τ", "adjusted τ", "gain [95 %]", "adjusted is better")
+    heads = ("votes an image", "kept", "raw τ", "adjusted τ", "gain [95%]", "adjusted is better")
     row = finds.table("leniency", *heads, "target")
     for k, target in LENIENCY.items():
         for uneven in (True, False):

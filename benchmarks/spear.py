@@ -105,7 +105,7 @@ def series(
         f"{key}.batches",
         "batch",
         "runs",
-        "exact [95 %]",
+        "exact [95%]",
         "target",
         "CPU s, median",
         "largest",

@@ -334,7 +334,7 @@ Rows = list[tuple[object, ...]]
 
 
 def simulate(name: str, repeats: int) -> Rows:
-    """Print how often the 95 % intervals of one kind hold the true value, and return the rows."""
+    """Print how often the 95% intervals of one kind hold the true value, and return the rows."""
     rows, heads = SIMULATIONS[name]
     start = time.perf_counter()
     print(f"{name}: {repeats} repeats")

@@ -1,4 +1,4 @@
-"""Ceilings on the wording of documents, templates, help texts and the glossary.
+"""Ceilings on the wording of documents, templates, help texts, the glossary and code.
 
 CONTRIBUTING has the rule. A ceiling goes down only: lower it when its part has less than half.
 """
@@ -11,12 +11,23 @@ from functools import cache
 import pytest
 from helpers import ROOT
 
+from annotation.tasks.wording import USUAL
+
 # By part: hits per thousand words, for "long" the share of sentences in percent. The first row has
 # the goals, which documents reach.
 CEILINGS = {
     "": {"speech": 0.5, "headless": 0.5, "stand": 0.2, "long": 3, "distributive": 0, "percent": 0},
 }
 MOST_WORDS = 14_950  # of README, CONTRIBUTING and docs/, without code and generated tables
+PARTS = ["documents", "benchmarks", "templates", "help", "pages", "annotators", "glossary"]
+# Rooms whose sentences people read on pages, in reports and in errors.
+ROOMS = [
+    *(f"semsim/{room}" for room in ("reporting", "ui", "learning", "comparison", "systems")),
+    *(
+        f"annotation/{room}"
+        for room in ("ui", "study", "design", "tasks", "formats", "votes", "web")
+    ),
+]
 MOST_NUMBERS = 1  # in a hundred words of the guides
 DOCUMENTS = ["README.md", "CONTRIBUTING.md"]
 GUIDES = ("docs/how-to", "docs/tutorials")
@@ -90,6 +101,34 @@ def helps(source: str) -> list[str]:
     return sentences("\n\n".join(map(str, found)))
 
 
+def literals(source: str) -> list[str]:
+    """Return the sentences of texts of six words and more that code makes, without docstrings."""
+    passed: set[ast.AST] = set()
+    found = []
+    for node in ast.walk(ast.parse(source)):  # a whole before its parts
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
+            node
+        ):
+            passed.add(node.body[0].value)
+        if node in passed:
+            continue
+        text = ""
+        if isinstance(node, ast.JoinedStr):
+            passed |= set(ast.walk(node))
+            parts = (p.value if isinstance(p, ast.Constant) else "it" for p in node.values)
+            text = "".join(parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        if len(re.findall("[A-Za-z]{2,}", text)) > 5 and not re.search(r"[{}<]|--", text):
+            found += template(text)
+    return found
+
+
+def annotators() -> dict[str, list[str]]:
+    """Return each text that annotators read, by its name."""
+    return {name: sentences(text.replace("\n", "\n\n")) for name, text in USUAL.items()}
+
+
 def read(*patterns: str) -> dict[str, str]:
     paths = sorted(path for pattern in patterns for path in ROOT.glob(pattern))
     return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
@@ -106,6 +145,8 @@ def parts() -> dict[str, dict[str, list[str]]]:
         "benchmarks": {n: prose(text) for n, text in read("benchmarks/*.md").items()},
         "templates": {n: template(t) for n, t in read(*(f"{h}*.html" for h in halves)).items()},
         "help": {n: helps(t) for n, t in read(*(f"{h}cli/*.py" for h in halves)).items()},
+        "pages": {n: literals(t) for n, t in read(*(f"{room}/**/*.py" for room in ROOMS)).items()},
+        "annotators": annotators(),
         "glossary": {"glossary.toml": sentences("\n\n".join(glossary.values()))},
     }
 
@@ -134,7 +175,7 @@ def share(pattern: str, found: list[str]) -> float:
 
 
 @pytest.mark.parametrize("pattern", CEILINGS[""])
-@pytest.mark.parametrize("part", ["documents", "benchmarks", "templates", "help", "glossary"])
+@pytest.mark.parametrize("part", PARTS)
 def test_a_part_stays_below_its_ceiling(part, pattern):
     found = [one for text in parts()[part].values() for one in text]
     goal = CEILINGS[""][pattern]
@@ -150,6 +191,17 @@ def test_guides_have_few_numbers_and_no_dates():
     numbers = re.findall(r"(?<![\w.-])\d[\d,.]*", " ".join(found))
     assert 100 * len(numbers) / words(found) <= MOST_NUMBERS
     assert [one for text in texts for one in prose(text) if DATE.search(one)] == []
+
+
+def test_annotators_read_short_sentences_on_pictures():
+    texts = annotators().values()
+    assert [one for text in texts for one in text if len(one.split()) > 25] == []
+    assert [one for text in texts for one in text if re.search(r"\b[Ii]mage|[Ss]timul", one)] == []
+
+
+def test_code_is_read_without_docstrings_and_short_texts():
+    text = '"""The module says what it has in it."""\nA = f"The page {A} says what it has in it."'
+    assert literals(text + '\nB = "it says so"') == ["The page it says what it has in it."]
 
 
 def test_documents_are_short():

@@ -143,10 +143,10 @@ def workload(
         hours=needs / 3600,
         work=f"{counted(load.n_items, 'item')} × {counted(spec.votes_per_item, 'vote')} = "
         f"{counted(votes, 'vote')}{besides}: about {duration(needs)} in all, "
-        f"{duration(needs / people)} for each of {counted(people, 'person', 'people')}, "
-        f"at {seconds:.2g} seconds a vote, "
+        f"{duration(needs / people)} for each of {counted(people, 'person', 'people')}. "
+        f"That is {seconds:.2g} seconds per vote, "
         f"the median{'' if usual_ms is None else ' of the studies of this task so far'}, "
-        f"and {MEAN_OVER_MEDIAN - 1:.0%} on top, as slow answers take longer by more.",
+        f"plus {MEAN_OVER_MEDIAN - 1:.0%} for slow answers.",
     )
 
 
@@ -272,11 +272,9 @@ class Crowd:
 
     items: int = setting(100_000, "Pictures", least=1, most=1_000_000)
     votes: int = setting(5, "Votes that each picture needs (K)", least=1, most=25)
-    models: int = setting(
-        14, "Target models, whose pictures a person takes in turn", least=1, most=1000
-    )
+    models: int = setting(14, "Target models; each person takes them in turn", least=1, most=1000)
     arrivals: float = setting(60.0, "People who come, a day", above=0, most=100_000)
-    each: float = setting(200.0, "Pictures a person wants to judge, median", least=1, most=100_000)
+    each: float = setting(200.0, "Pictures per person, median", least=1, most=100_000)
     spread: float = setting(1.0, "Standard deviation of its logarithm", least=0, most=3)
     seconds: float = setting(SECONDS_PER_VOTE, "Seconds a vote takes, median", above=0, most=3600)
     pace: float = setting(PACE, "Standard deviation of its logarithm", least=0, most=3)
@@ -588,7 +586,7 @@ def _passes(crowd: Crowd, who: Person) -> bool:
 def plan(crowd: Crowd, runs: int, seed: int = 0) -> pd.DataFrame:
     """Simulate the study without quality control, with it, and with half and twice as much.
 
-    Columns `COLUMNS`: means over `runs` simulated studies, with the range that holds 90 % of them.
+    Columns `COLUMNS`: means over `runs` simulated studies, with the range that holds 90% of them.
     Raises `StudyError` for no run.
     """
     if runs < 1:

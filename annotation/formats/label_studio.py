@@ -40,7 +40,7 @@ _BESIDE = f"""<View style="display: flex">
 ABOUT = """
 Make a project with `config.xml` as its labelling interface and import `tasks.json`. Images are
 addressed as local files: start Label Studio with `LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true`
-and `LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT` set to this folder, and add the folder `images` in it
+and `LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT` set to this folder. Add the folder `images` in it
 as a local storage of the project. Only votes that count are there. `meta.text` of a result is the
 annotator.
 

@@ -148,7 +148,7 @@ class Endpoint:
         except APIStatusError as error:
             return self._of_status(error.status_code, error.response.headers, str(error.body))
         except (OpenAIError, ValueError, TypeError, AttributeError, LookupError):
-            raise PassingError("what it sent is not of the protocol") from None
+            raise PassingError("its reply does not follow the protocol") from None
 
     def _of_status(self, status: int, headers: Mapping[str, str], body: str) -> Reply:
         """The refusal that a status stands for; else raises the failure, without its body."""
@@ -161,7 +161,7 @@ class Endpoint:
             self._how.clear()
             self._how["max_completion_tokens"] = self.tokens
             raise PassingError("it calls the limit of a reply otherwise", 0.0, free=True) from None
-        hint = _HINTS.get(status, "see what its own log says")
+        hint = _HINTS.get(status, "see its log")
         raise StudyError(f"The endpoint answered {status}: {hint}.") from None
 
 

@@ -43,7 +43,7 @@ def erase(store: Store, study_id: str, name: str, now: datetime, *, keep_votes: 
         store.scrub()
     except StoreError as error:
         raise StoreError(
-            f"The name is gone from all tables, where {erased.name} stands instead. {error} Erase "
+            f"The name is gone from all tables, {erased.name} is in its place. {error} Erase "
             f"{erased.name} to try again."
         ) from error
     return erased

@@ -19,9 +19,9 @@ from semsim.base.alike import alike
 
 AMENDABLE = frozenset(name for name, one in SETTINGS.items() if one.amendable)
 _NO_FURTHER_VOTE = (
-    "A further vote goes to items that are split on the true class, while the human score "
-    f"{HeadlineRule.AS_ORIGINAL_NAMED.value} goes by what people call the originals. Leave the "
-    "further vote out (extra_vote), or take another human score."
+    "A further vote goes to items that are split on the true class. The human score "
+    f"{HeadlineRule.AS_ORIGINAL_NAMED.value} uses the names that people give the originals. Leave "
+    "the further vote out (extra_vote), or choose another human score."
 )
 
 protocol_versions = reading(studies.protocol_versions)
@@ -38,9 +38,7 @@ def amend(store: Store, study_id: str, changes: Mapping[str, Any], why: str) -> 
         why: The reason, for whoever reads the record.
     """
     if not why.strip():
-        raise StudyError(
-            "Say why the settings change; whoever reads the results will want to know."
-        )
+        raise StudyError("Give the reason for the change; it is shown with the results.")
     _refuse_unknown(changes)
     now = datetime.now(UTC)
     change = partial(amended, changes=changes)
@@ -73,7 +71,7 @@ def _alike(spec: StudySpec) -> Iterator[str]:
         told[f"Two options of “{asked.text}”"] = [words for _, words in asked.options]
     for what, words in told.items():
         if len({alike(one) for one in words}) < len(words):
-            yield f"{what} have the same words; nobody could tell them apart."
+            yield f"{what} have the same words, so they look alike."
 
 
 def _refuse_unknown(changes: Mapping[str, Any]) -> None:
@@ -81,5 +79,5 @@ def _refuse_unknown(changes: Mapping[str, Any]) -> None:
     if fixed:
         raise StudyError(
             f"{', '.join(fixed)} cannot change once a study exists; make a new study. "
-            f"What may change is {', '.join(sorted(AMENDABLE))}."
+            f"Settings that can change: {', '.join(sorted(AMENDABLE))}."
         )

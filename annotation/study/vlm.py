@@ -40,7 +40,7 @@ LONGEST_WAIT = 600.0  # seconds: who asks for more is asked again by another run
 FIRST_TOKENS = 20_000  # that a question may take before any has been counted
 _AMOUNT: SettingFacts = {"least": 0, "below": math.inf}
 _MARKS = " \t\r\n\"'`*.“”‘’«»"  # around an answer
-_FORM = "Answer with one line of the above, exactly as it stands there, and nothing else."
+_FORM = "Answer with one line of the above, exactly as it is there, and nothing else."
 
 
 @dataclass(frozen=True, kw_only=True)

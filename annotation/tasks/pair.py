@@ -19,20 +19,20 @@ _CHECK = (
             ("leave", "Nothing; I close the page."),
         ),
         right="different",
-        reminder="Pictures in which nothing can be seen are part of the study. The rule about them "
-        "tells what to answer when you do not recognise the subject.",
+        reminder="Pictures in which nothing can be seen are part of the study. See the rule about "
+        "them.",
     ),
     Question(
         name="guess",
         text="You are not sure whether both show the same subject. What do you do?",
         options=(
-            ("likely", "I answer what seems more likely from what I see."),
+            ("likely", "I choose the answer that seems more likely."),
             ("always", "I always answer the same way when I am not sure."),
             ("wait", "I wait until the picture gets clearer."),
         ),
         right="likely",
-        reminder="Pictures stay as they are, and nobody is sure all the time. What you see should "
-        "decide, in each pair anew.",
+        reminder="Pictures stay as they are, and nobody is sure all the time. Decide by the "
+        "pictures, in each pair anew.",
     ),
     Question(
         name="same",
@@ -49,13 +49,13 @@ _CHECK = (
         name="alone",
         text="You have answered same five times in a row. How do you answer the next pair?",
         options=(
-            ("itself", "By what I see in this pair alone."),
-            ("different", "Different, as it is bound to come by now."),
+            ("itself", "By this pair alone."),
+            ("different", "Different, because it must come by now."),
             ("same", "Same, as before."),
         ),
         right="itself",
-        reminder="How often an answer is right is not fixed, and earlier answers say nothing about "
-        "the next pair.",
+        reminder="Either answer may be right often, or never. Earlier answers do not help with the "
+        "next pair.",
     ),
 )
 
@@ -69,16 +69,16 @@ class Pair(Kind):
     choice = "Pair: do both show the same?"
     question = "Do both pictures show the same subject?"
     about = (
-        "You will see two pictures side by side, the right one often damaged. For each pair, say "
-        "whether both show the same, or different things."
+        "You will see two pictures side by side. The right one is often damaged. For each pair, "
+        "answer whether both show the same subject."
     )
     rules = (
         "Compare what the two pictures show: is it the same subject, or a different one?",
-        "The same subject may be damaged, paler or blurred in one of them; that makes no "
-        "difference to the answer.",
-        "If you can make nothing out in one of them, answer different: you do not recognise the "
+        "The same subject may be damaged, paler or blurred in one picture. The answer is still "
+        "same.",
+        "If you can make nothing out in one picture, answer different: you do not recognise the "
         "subject there.",
-        "You need not be sure. Answer what seems more likely from what you see.",
+        "You need not be sure. Choose the answer that seems more likely.",
         "Judge every pair by itself, whatever you answered before. Either answer may be right "
         "often, or never.",
         "Undo takes the last answer back.",

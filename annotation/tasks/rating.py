@@ -12,15 +12,15 @@ LONGEST_FIRST_MS = 10_000
 _CHECK = (
     Question(
         name="nothing",
-        text="You can make nothing of the original out in the second picture. What do you answer?",
+        text="You can make out nothing of the original in the second picture. What do you answer?",
         options=(
             ("lowest", "The lowest number."),
             ("middle", "A number in the middle, to be on the safe side."),
             ("leave", "Nothing; I close the page."),
         ),
         right="lowest",
-        reminder="Pictures in which nothing can be seen are part of the study. The rule about them "
-        "tells which end of the scale is theirs.",
+        reminder="Pictures in which nothing can be seen are part of the study. See the rule about "
+        "them.",
     ),
     Question(
         name="quality",
@@ -43,20 +43,20 @@ _CHECK = (
             ("wait", "I wait until the picture gets clearer."),
         ),
         right="likely",
-        reminder="Pictures stay as they are, and nobody is sure all the time. What you see should "
-        "decide, each time anew.",
+        reminder="Pictures stay as they are, and nobody is sure all the time. Decide by the "
+        "pictures, each time anew.",
     ),
     Question(
         name="alone",
         text="You have given the same number five times in a row. How do you rate the next one?",
         options=(
-            ("itself", "By what I see in these two pictures alone."),
-            ("other", "With another number, as one is bound to come by now."),
+            ("itself", "By these two pictures alone."),
+            ("other", "With another number, because one must come by now."),
             ("same", "With the same number, as before."),
         ),
         right="itself",
-        reminder="How often a number is right is not fixed, and earlier answers say nothing about "
-        "the next pictures.",
+        reminder="Any number may be right often, or never. Earlier answers do not help with the "
+        "next pictures.",
     ),
 )
 _OWN = (
@@ -85,17 +85,16 @@ class Rating(Kind):
     choice = "Rating: how much of the original can be made out?"
     question = "How much of the original can you make out?"
     about = (
-        "You will see an original and a second picture made from it, often damaged. Each time, "
-        "choose one number: how much of the original can you make out in the second picture?"
+        "You will see an original and a second picture made from it, often damaged. Choose one "
+        "number each time: how much of the original can you make out in the second picture?"
     )
     rules = (
-        "Compare the second picture with the original: choose a number. The lowest and the "
-        "highest one say what they stand for.",
-        "Rate how much of what the original shows can be made out, not how good the second "
-        "picture looks.",
-        "If you can make nothing of the original out, give the lowest number; if nothing is "
-        "lacking, the highest.",
-        "You need not be sure. Give the number that fits best what you see.",
+        "Compare the second picture with the original and choose a number. The meaning of the "
+        "lowest and the highest number is on their buttons.",
+        "Rate how much of the original can be made out, not how good the second picture looks.",
+        "If you can make out nothing of the original, choose the lowest number. If nothing is "
+        "missing, choose the highest.",
+        "You need not be sure. Choose the number that fits best.",
         "Rate every picture by itself, whatever you answered before. Any number may be right "
         "often, or never.",
         "Undo takes the last answer back.",

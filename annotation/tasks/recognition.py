@@ -18,12 +18,12 @@ _CHECK = (
             ("leave", "I close the page."),
         ),
         right="cannot",
-        reminder="Damaged pictures in which nothing can be seen are part of the study, and there "
-        "is an answer for them.",
+        reminder="Some pictures are so damaged that nothing can be seen. They are part of the "
+        "study, and there is an answer for them.",
     ),
     Question(
         name="guess",
-        text="You are not sure, but something in the picture speaks for one of the words. What do "
+        text="You are not sure, but something in the picture suggests one of the words. What do "
         "you do?",
         options=(
             ("word", "I give that word."),
@@ -31,8 +31,7 @@ _CHECK = (
             ("first", "I give the first word of the list."),
         ),
         right="word",
-        reminder="Nobody is sure all the time. The rule about not being sure tells which guesses "
-        "are wanted and which are not.",
+        reminder="Nobody is sure all the time. See the rule about not being sure.",
     ),
     Question(
         name="none",
@@ -40,23 +39,23 @@ _CHECK = (
         options=(
             ("unseen", "I do not see any of these things in the picture."),
             ("again", "I want to see the picture again later."),
-            ("bad", "The picture is not worth an answer, and I pass over it."),
+            ("bad", "The picture is not worth an answer, and I skip it."),
         ),
         right="unseen",
-        reminder="None is an answer like any other. It does not put a picture off, and it does not "
-        "leave it out.",
+        reminder="None is an answer like any other. The picture counts as answered and does not "
+        "come back.",
     ),
     Question(
         name="alone",
         text="A picture reminds you of one that you have answered before. How do you answer?",
         options=(
-            ("itself", "By what I see in this picture alone."),
+            ("itself", "By this picture alone."),
             ("same", "As I did before."),
-            ("other", "Differently than before, as every word comes up once."),
+            ("other", "Not as before, because every word comes up once."),
         ),
         right="itself",
-        reminder="How often a word is right is not fixed, and earlier answers say nothing about "
-        "the next picture.",
+        reminder="A word may be right often, or never. Earlier answers do not help with the next "
+        "picture.",
     ),
 )
 
@@ -70,15 +69,15 @@ class Recognition(Kind):
     choice = "Recognition: which of these classes is it?"
     question = "What do you see in the picture?"
     about = (
-        "You will see small pictures, many of them damaged, one after the other. For each one, "
+        "You will see small pictures, one after the other. Many are damaged. For each picture, "
         "choose the word for what you recognise in it, or none."
     )
     rules = (
-        "Name what you recognise: choose the button with that word.",
-        "If none of the words fits, answer none of these, for one of two reasons: “I can’t make it "
-        "out” or “I see something else”. It is as good an answer as any word.",
-        "You need not be sure. Give a word when something in the picture speaks for it, and none "
-        "when you would only guess blindly.",
+        "If you recognise something, choose the button with its word.",
+        "If none of the words fits, choose one of the two none buttons: “I can’t make it out” or "
+        "“I see something else”. None is as good an answer as any word.",
+        "You need not be sure. Choose a word if something in the picture suggests it. If you would "
+        "only be guessing, choose none.",
         "Judge every picture by itself, whatever you answered before. A word may be right often, "
         "or never.",
         "Undo takes the last answer back.",

@@ -74,7 +74,7 @@ def flaws_of_names(classes: Mapping[str, str]) -> Iterator[str]:
         yield f"Shown names of classes are texts by class; got {classes!r}."
         return
     if len({alike(name) for name in classes.values()}) < len(classes):
-        yield "Two classes are shown under the same name; nobody could tell them apart."
+        yield "Two classes are shown under the same name; annotators could not choose between them."
     for name, words in classes.items():
         if flaw := flaw_of_class(words):
             yield f"The shown name of the class {name!r}: {flaw}"

@@ -60,7 +60,7 @@ PRESENT = 30.0  # seconds after the last request of a page for which somebody ma
 class Drowsy:
     """A Gradio application whose queue looks for work seldom while no page asks for anything.
 
-    Gradio's own pace is a thousand looks a second, which takes 3 to 5 % of a core.
+    Gradio's own pace is a thousand looks a second, which takes 3 to 5% of a core.
     """
 
     def __init__(self, app: gr.routes.App) -> None:

@@ -434,7 +434,7 @@ def _stood(watch: Standstill, each: str) -> str:
         return f"Not known yet: vote {watch.votes[-1]:,} was the first look."
     if not quiet:
         return f"No: the look at vote {watch.votes[-1]:,} found other bands than the one before."
-    return f"It has stood still since vote {watch.since:,}, for {counted(quiet, 'look')}, {each}."
+    return f"It has not changed since vote {watch.since:,}, for {counted(quiet, 'look')}, {each}."
 
 
 def _rule_of(looks: int, watch: Standstill) -> str:

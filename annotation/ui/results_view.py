@@ -265,7 +265,7 @@ def detection(results: Results) -> str:
         "d′ is 0 for guessing; a criterion above 0 leans towards “different”. Rates are corrected "
         "log-linearly (+0.5, +1). *: a rate of 0 or 1, so the error is at least that of Gourevitch "
         "and Galanter. Stratum 0 is the quarter of each model's reconstructions "
-        "closest to their originals; a decoy is of the stratum of what it shows."
+        "closest to their originals; a decoy has the stratum of its picture."
     )
     return section("Signal detection", grid("Signal detection", heads, rows), note)
 

@@ -16,7 +16,7 @@ from semsim.base.stats.votes import ratio
 AGREEMENT_COLUMNS = ("coding", "statistic", "n_items", "value", "low", "high", "reason")
 PAIR_COLUMNS = ("coding", "first", "second", "n_items", "value", "low", "high", "reason")
 FEWEST_SHARED = 10  # items two annotators must share before their κ says anything
-_SAME = "every vote says the same, so nothing is left for chance to explain"
+_SAME = "all votes are equal, so agreement beyond chance is undefined"
 _NOMINAL = ("Krippendorff's α", "mean Cohen's κ")
 _ORDINAL = ("Krippendorff's ordinal α", "mean weighted κ")
 _ROUNDING = 1e-12

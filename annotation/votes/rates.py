@@ -75,7 +75,7 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     `rate` is the share of decided items whose verdict is recognised, `mean_response` the mean over
     items of the share of votes that recognised it, `mean_rating`, of ratings, the mean over items
     of their mean. Models are ranked by it, or else by rate, 1 leaks most, ties share their mean
-    rank; the range of a rank holds 95 % of the resamples of originals. Intervals are `share_ends`,
+    rank; the range of a rank holds 95% of the resamples of originals. Intervals are `share_ends`,
     of ratings as shares of the way from the lowest to the highest.
     """
     if not len(ballots.votes):
@@ -256,7 +256,7 @@ def detection_table(ballots: Ballots) -> pd.DataFrame:
     `ballots` holds both `DETECTION_KINDS`. A stratum is the quality of what is shown within its
     model, by which decoys are drawn; votes without one are in no such row. Rates are corrected
     log-linearly, (hits + 0.5) / (n + 1), for every group (Hautus 1995), so that 0 and 1 have a z.
-    Criterion is -(z(hits) + z(false alarms)) / 2: above 0 leans towards "different". The 95 %
+    Criterion is -(z(hits) + z(false alarms)) / 2: above 0 leans towards "different". The 95%
     intervals are `student`, over the originals of matched items or of decoys, whichever are fewer.
     Where a raw rate is 0 or 1 no original can vary it: the error is at least that of Gourevitch and
     Galanter 1967, which takes votes as independent.
@@ -340,7 +340,7 @@ def _reasons(n_matched: np.ndarray, n_decoys: np.ndarray, units: np.ndarray) -> 
         [(n_matched == 0) & (n_decoys == 0), n_decoys == 0, n_matched == 0],
         [
             NO_VOTES,
-            "without votes on decoys nobody knows how often “same” is said wrongly",
+            "without votes on decoys the rate of wrong “same” is unknown",
             "there are no votes on matched pairs",
         ],
         few(units),

@@ -285,7 +285,9 @@ def _body_refusal(headers: Headers, most: int) -> Response | None:
     # A limit on the digits, as Python refuses to read very many.
     told = length.isascii() and length.isdecimal() and len(length) < 12
     if "transfer-encoding" in headers or not told or int(length) > most:
-        return problem(413, f"Expected a body of at most {most} bytes, its length told before.")
+        return problem(
+            413, f"Expected a body of at most {most} bytes, with its length in the header."
+        )
     if headers.get("content-type", "").lower().startswith("multipart/"):
         return problem(415, "Expected a form or JSON; this server takes no files.")
     return None

@@ -24,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a command be told how much it says, and where."""
     parser.add_argument("-v", "--verbose", action="count", default=0, help="say more; -vv most")
     parser.add_argument(
-        "-q", "--quiet", action="store_true", help="say nothing but errors, and where it is"
+        "-q", "--quiet", action="store_true", help="print errors and the address only"
     )
     parser.add_argument("--log-file", type=Path, metavar="FILE", help="keep a log in this file too")
     parser.add_argument(

@@ -58,7 +58,7 @@ def training_remarks(analysis: Analysis, checkpoints: Path) -> list[str]:
         try:
             said = _origin_of(read_training(path), images)
         except WeightsError:
-            remarks.append(f"{spec.title}: {_UNKNOWN}, as no checkpoint here says it.")
+            remarks.append(f"{spec.title}: {_UNKNOWN}, as no checkpoint here has it.")
             continue
         beside = control_remarks(spec, analysis, path)
         remarks += [f"{spec.title}: {'; '.join(said)}."] if said else []

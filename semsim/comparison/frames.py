@@ -209,7 +209,7 @@ def _unread(scores: pd.DataFrame, foreign: Sequence[str]) -> list[str]:
     if not left:
         return []
     say = "of a custom metric, state whether higher or lower values leak more"
-    return [f"Of the scores, what no metric is called was not read: {', '.join(left)}; {say}."]
+    return [f"Columns that are no metric were not read: {', '.join(left)}; {say}."]
 
 
 def _metrics_of(scores: pd.DataFrame, foreign: Sequence[str]) -> list[str]:
@@ -231,7 +231,7 @@ def _melted(scores: pd.DataFrame, study: StudyTables, foreign: Sequence[str]) ->
         if len(models) > 1:
             raise DataError(
                 "The table of scores lacks the column model, and the votes are on "
-                f"{len(models)} models. Say whose pictures were scored, as in "
+                f"{len(models)} models. Add the models, as in "
                 'scores.assign(model="…"), and put the tables of all models together.'
             )
         scores = scores.assign(model=models[0])

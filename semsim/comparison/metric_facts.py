@@ -138,8 +138,8 @@ def unknown_judges(
 ) -> list[str]:
     """Return a sentence on each classifier of which it is unknown if it ranked the words."""
     return [
-        f"{spec.title}: nothing says which weights its scores were made with, so it may be the "
-        "very judge that ranked the words of this study's lists."
+        f"{spec.title}: the weights behind its scores are unknown. It may be the distractor "
+        "model that ranked the words of this study's lists."
         for spec in specs
         if judges
         and spec.name not in weights

@@ -65,7 +65,7 @@ def read_own(path: Path, columns: Mapping[str, ScoreColumn]) -> pd.DataFrame:
     for metric, column in columns.items():
         _check_name(metric)
         if column.leaks not in ("higher", "lower"):
-            raise SettingsError(f"Say of {metric} whether higher or lower values leak more.")
+            raise SettingsError(f"Choose for {metric} whether higher or lower values leak more.")
     table = read_texts(path, DataError)
     table.columns(*_PICTURE, *(column.name for column in columns.values()))
     lacking = table.cells[_PICTURE].isna()
@@ -298,7 +298,7 @@ def _write(
     ids = list(dict.fromkeys(its[0] for its in said if len(its) > 1))
     if len(ids) > 1:
         raise SettingsError(
-            f"Several studies are called {names[0]}. Say the id of one instead: {', '.join(ids)}."
+            f"Several studies are called {names[0]}. Give the id of one instead: {', '.join(ids)}."
         )
     kept = table[list(COLUMNS)].reset_index(drop=True)
     every = _names([*ids, *names, *(name for its in said for name in its)])

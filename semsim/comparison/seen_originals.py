@@ -71,8 +71,8 @@ def seen_by(
         raise DataError(f"{error} Choose all originals.") from error
     if found.unknown and not found.unseen:
         raise DataError(
-            f"It is not known which of these originals SemSim ({name}) learned from: no table says "
-            "their data set, and there are no pixels to go by. Add the column dataset, or choose "
+            f"It is not known which of these originals SemSim ({name}) learned from: no table has "
+            "their data set, and there are no pixels. Add the column dataset, or choose "
             "all originals."
         )
     return found

@@ -21,13 +21,13 @@ def expectation(counts: SplitCounts) -> str:
     return (
         f"{counted(usable, 'original')} with {counted(triplets, 'triplet')} are "
         f"{'less' if few else 'no less'} than the paper's smallest study had, {FEW_ORIGINALS} with "
-        f"{FEW_TRIPLETS}. Whether a SemSim beats pixels, the calibrated baseline and its own start "
-        f"only its test can tell. On {counted(n_test, 'held-out original')} {_told(n_test)}."
+        f"{FEW_TRIPLETS}. Only its test shows whether a SemSim beats pixels, the calibrated "
+        f"baseline and its initial weights. On {counted(n_test, 'held-out original')} {_told(n_test)}."
     )
 
 
 def _told(n_test: int) -> str:
     """Return which differences a test of so many originals can tell from chance."""
     if n_test < FEWEST:
-        return f"no difference can be told from chance, which takes {FEWEST}"
+        return f"no difference is significant; that takes {FEWEST}"
     return "the interval of each difference shows whether chance could make it"

@@ -97,7 +97,7 @@ def verdict_of(judged: Mapping[str, Any]) -> Verdict:
     """Return the verdict of a result of `evaluate`: on the best classic metric and each control.
 
     A SemSim loses to what tells the same images apart as well or better. Where it is ahead and the
-    95 % interval of the difference reaches 0 it has not beaten it, and is said to be ahead only.
+    95% interval of the difference reaches 0 it has not beaten it, and is said to be ahead only.
     One that is its own start still has learned nothing, and nothing else is said of it.
     """
     rows = {row["metric"]: row for row in judged["against"] if row["difference"] is not None}

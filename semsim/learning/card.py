@@ -153,7 +153,7 @@ def _licence(words: str) -> dict[str, Any]:
 
 
 def _eval_results(card: Mapping[str, Any]) -> "list[EvalResult]":
-    """Return the held-out results of the SemSim itself, with 95 % intervals."""
+    """Return the held-out results of the SemSim itself, with 95% intervals."""
     from huggingface_hub import EvalResult
 
     data = " + ".join(card["data"]["datasets"])
@@ -253,7 +253,7 @@ def weights_words(results: Mapping[str, float]) -> str:
         f"{name} {value / total:.0%} (weight {value:.2f})" for name, value in found.items()
     )
     return (
-        f"The calibrated baseline beside it: {len(found)} weights, fitted to "
+        f"The calibrated baseline: {len(found)} weights, fitted to "
         f"{results[N_PAIRS]:.0f} pairs of the same originals by logistic regression; {shares}"
     )
 

@@ -173,7 +173,7 @@ def warnings_about(records: Sequence[EpochRecord], margin: float) -> tuple[str, 
     if accuracy is not None and accuracy <= 0.5:
         found.append(
             f"On held-out originals the recognisable reconstruction is nearer in {accuracy:.0%} of "
-            "triplets; guessing gives 50%. This SemSim says nothing about new images."
+            "triplets; guessing gives 50%. This SemSim does not work on new images."
         )
     return tuple(found)
 

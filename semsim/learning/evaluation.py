@@ -202,7 +202,7 @@ def check_judgeable(labels: pd.DataFrame, votes: pd.DataFrame | None) -> None:
     try:
         evidence_of(labels, votes, nothing, [])
     except DataError as error:
-        raise DataError(f"What was chosen cannot be judged together. {error}") from error
+        raise DataError(f"These choices do not go together. {error}") from error
 
 
 def semsim_row(evaluation: Mapping[str, Any]) -> Mapping[str, Any]:

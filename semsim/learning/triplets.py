@@ -217,9 +217,7 @@ def split(
 def is_simulated(labels: pd.DataFrame) -> bool:
     """Return whether any vote behind `labels` was simulated; `DataError` where it is not stated."""
     if "simulated" not in labels.columns:
-        raise DataError(
-            "The labels do not tell whether they are simulated: the column 'simulated' is missing."
-        )
+        raise DataError("The column 'simulated' of the labels is missing.")
     return bool(labels["simulated"].astype(bool).any())
 
 
@@ -286,8 +284,8 @@ def _original(dataset: str, image_id: str, rows: pd.DataFrame) -> Path:
             if not _show_the_same(first, other):
                 raise DataError(
                     f"Two pictures are both {image_id!r} of the data set {dataset!r}: {first} and "
-                    f"{other}. What people said of one would be learned of the other; bring the "
-                    "sets in again, each with a data set's name of its own."
+                    f"{other}. Votes on one would count for the other; import the "
+                    "sets again, each with a data set's name of its own."
                 )
     return paths[0]
 

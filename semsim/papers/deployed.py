@@ -254,9 +254,9 @@ def _cell(row: Mapping[Any, Any] | pd.Series, name: str) -> str:
 def _over_table(over: pd.DataFrame, marks: str) -> Table:
     columns: Mapping[str, str | tuple[str, str]] = {
         "ρ": "rho",
-        "95 % of ρ": ("rho_bw_low", "rho_bw_high"),
+        "95% of ρ": ("rho_bw_low", "rho_bw_high"),
         "τ": "tau",
-        "95 % of τ": ("tau_score_low", "tau_score_high"),
+        "95% of τ": ("tau_score_low", "tau_score_high"),
         "ρ over originals": ("rho_images_low", "rho_images_high"),
     }
     return agreement_table(over, "sets", columns, titled("deployed", "over", marks=marks))

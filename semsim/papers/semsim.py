@@ -327,7 +327,7 @@ def cells(
     """A row of the paper's table as a line a metric.
 
     Columns: table, row, data (what stands in for it), metric, models, rho, tau, both absolute and
-    NaN where there is none, `_ENDS`, their 95 % intervals over models with the sign they have
+    NaN where there is none, `_ENDS`, their 95% intervals over models with the sign they have
     (above 0 agrees), paper_rho, paper_tau, simulated, why, of what is missing, and jury_originals,
     jury_grey, jury_mean of `jury`, who voted.
     """
@@ -359,7 +359,7 @@ def _found(metric: str, analysis: Analysis | None) -> dict[str, Any]:
 
 
 def table_text(number: int, table: pd.DataFrame) -> str:
-    """Table 1 or 2 for a terminal: ours with the paper's in brackets, and 95 % intervals.
+    """Table 1 or 2 for a terminal: ours with the paper's in brackets, and 95% intervals.
 
     Below it, who voted where these were programs, and why cells are missing.
     """
@@ -374,7 +374,7 @@ def table_text(number: int, table: pd.DataFrame) -> str:
             texts = [f"{'–' if a != a else f'{a:.4f}'} ({b:.4f})" for a, b in found]
             ends = zip(part[f"{column}_low"], part[f"{column}_high"], strict=True)
             lines.append([*facts, f"|{sign}|", *texts])
-            lines.append(["", "", "", f"{sign}, 95 %", *(interval(*both) for both in ends)])
+            lines.append(["", "", "", f"{sign}, 95%", *(interval(*both) for both in ends)])
         jury = Jury(*(float(part[f"jury_{name}"].iloc[0]) for name in Jury._fields))
         voted += [] if math.isnan(jury.originals) else [f"{row}: {jury.words}"]
         missing = part[part["why"] != ""].groupby("why")["metric"].agg(", ".join)
@@ -424,7 +424,7 @@ _PICTURES: engine.Columns = {
     "with metrics, from": lambda row: number(row["least"], 2),
     "to": lambda row: number(row["most"], 2),
     "ordered": lambda row: number(row["ordered"].get("auc", math.nan), 2),
-    "95 %": lambda row: interval(row["ordered"].get("low"), row["ordered"].get("high")),
+    "95%": lambda row: interval(row["ordered"].get("low"), row["ordered"].get("high")),
     "originals": lambda row: str(row["ordered"].get("n_groups", NONE)),
 }
 

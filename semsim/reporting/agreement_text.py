@@ -19,7 +19,7 @@ from semsim.reporting.notation import (
 def agreement_text(analysis: Analysis, origin: Origin) -> str:
     """Return the text for a terminal: notes, the agreement of every metric, the human ceiling."""
     rows = [_agreement_line(row) for _, row in best_first(analysis.agreement).iterrows()]
-    header = ["metric", "n", "|ρ|", "|τ|", "ρ [95 %]", "p", "τ [95 %]", "p", ""]
+    header = ["metric", "n", "|ρ|", "|τ|", "ρ [95%]", "p", "τ [95%]", "p", ""]
     ceiling = analysis.ceiling
     why = ceiling.interval_undefined
     rho = ceiling.rho, ceiling.rho_low, ceiling.rho_high, why, ceiling.rho_note
@@ -35,7 +35,7 @@ def agreement_text(analysis: Analysis, origin: Origin) -> str:
             f"'{analysis.score_title}':",
             text_table(header, rows),
             f"Human ceiling: {limit}",
-            "Signed values agree with people where positive. Intervals: 95 % over models, of ρ "
+            "Signed values agree with people where positive. Intervals: 95% over models, of ρ "
             "after Bonett and Wright, of τ by its score; of the ceiling that of one split.",
             *_order_lines(analysis.order),
         ]
@@ -58,7 +58,7 @@ def _order_lines(order: pd.DataFrame) -> list[str]:
         f"Order of these {most['n_models']} models by {most['n_originals']} originals, pairwise "
         "accuracy:",
         text_table(header, rows),
-        "Metrics of one band cannot be told apart on these models (p after Holm 0.05 or more).",
+        "Metrics of one band do not differ significantly here (p after Holm 0.05 or more).",
     ]
 
 

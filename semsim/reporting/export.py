@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _WRITING = threading.Lock()
 _SALT = "semsim"
 _RASTER_DPI = 200  # of clouds of points inside an SVG
-_COMPRESSION = 3  # of PNGs: of the usual 6 the time is three halves, and the file 15 % smaller
+_COMPRESSION = 3  # of PNGs: of the usual 6 the time is three halves, and the file 15% smaller
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 

@@ -137,8 +137,7 @@ def _interval_words(rows: pd.DataFrame) -> str:
     whys = dict.fromkeys(why for why in map(reason, said) if why is not None)
     absent = "".join(f" {why[0].upper()}{why[1:]}." for why in whys)
     return (
-        "Lines: 95 % interval over models, of ρ after Bonett and Wright, of τ by its score."
-        f"{absent}"
+        f"Lines: 95% interval over models, of ρ after Bonett and Wright, of τ by its score.{absent}"
     )
 
 
@@ -147,9 +146,9 @@ def _ceiling_words(ceiling: Ceiling) -> str:
         return f"The human ceiling is undefined: {ceiling.undefined}."
     first, second = ceiling.sizes
     return (
-        "Dashed line and band: the human ceiling, how well the ranking by "
+        "Dashed line: the human ceiling, how well the ranking by "
         f"{first} annotators agrees with that by {second} others (mean of {ceiling.n_splits} "
-        "splits; band: 95 % interval over models of one split)."
+        "splits). Band: 95% interval over models of one split."
     )
 
 
@@ -364,8 +363,8 @@ def images(analysis: Analysis, spec: MetricSpec) -> Drawn:
         caption=(
             f"Each dot is one reconstruction, {int(frame['share'].notna().sum())} with votes: its "
             f"{spec.title} against the {people}; dots are spread sideways to be seen. Boxes: "
-            "median and middle half at each of these; whiskers: 5 % to 95 %. The number of images "
-            "stands above."
+            "median and middle half at each of these; whiskers: 5% to 95%. The number of images "
+            "is above."
         ),
         frame=frame,
         paint=functools.partial(_paint_images, heading(spec), people),

@@ -43,13 +43,13 @@ def leak_map(
         n: Pictures a cell.
     """
     return Drawn(
-        title="What every attack gets past every defence",
+        title="Every attack against every defence",
         caption=(
             f"Above: share of votes that recognise the pictures, per cent, {n} originals a cell; "
             "warm: leaked. Row “target”: its right answers, per cent; °: it guesses. ×: no picture "
             "came back; –: the two do not go together. Below: the same cells by each metric, from "
-            "the least to the most leakage among them, and Spearman's ρ of each with people over "
-            "cells, with what holds 95 % of resamples of attacks and targets."
+            "the least to the most leakage among them. Brackets: Spearman's ρ with people over "
+            "cells, and the range of 95% of resamples of attacks and targets."
         ),
         frame=pd.concat([_grid(cells, specs), _rho(agreement)], ignore_index=True),
         paint=functools.partial(_paint, {spec.title: spec for spec in specs}),
@@ -240,7 +240,7 @@ def _forest(axes: "Axes", found: pd.DataFrame) -> None:
     canvas.rows_axis(axes, [str(title) for title in found["row"]], width=34)
     axes.set_xlim(-1, 1)
     canvas.label(
-        axes, title="Spearman's ρ with simulated people, 95 % of resampled attacks, targets"
+        axes, title="Spearman's ρ with simulated people, 95% of resampled attacks, targets"
     )
 
 
@@ -255,7 +255,7 @@ def study_figure(frame: pd.DataFrame, title: str, axis: str, number: str) -> Dra
     return Drawn(
         title=f"{title}: agreement with people",
         caption=(
-            f"|ρ| and |τ| over models on what was held out, for each {axis}; dashed: other metrics "
+            f"|ρ| and |τ| over models of the test sets, for each {axis}; dashed: other metrics "
             f"on the same images. After Figure {number} of Sun et al. 2023."
         ),
         frame=frame,

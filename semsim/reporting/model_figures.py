@@ -97,9 +97,9 @@ def stability(analysis: Analysis, spec: MetricSpec) -> Drawn:
         title=f"Ranks of the models by people and by {spec.title}",
         caption=(
             "Rank 1 leaks most. Models are in the order people put them in. Lines: the range that "
-            f"holds 95 % of the ranks in {analysis.settings.bootstraps} cluster bootstraps over "
-            "originals: models whose lines do not overlap are told apart by these images; of "
-            f"others the lines say nothing. {of_sets}{_SHORTENED}"
+            f"holds 95% of the ranks in {analysis.settings.bootstraps} cluster bootstraps over "
+            "originals. These images separate models whose lines do not overlap; the order of "
+            f"others is open. {of_sets}{_SHORTENED}"
         ),
         frame=frame.drop(columns="order"),
         paint=functools.partial(_paint_stability, spec.name, spec.title),
@@ -128,7 +128,7 @@ def _stability_tip(row: pd.Series) -> str:
     said = f"{row['label']}: rank {rank_text(row['rank'])} by {row['title']}"
     if pd.isna(row["low"]):
         return said
-    return f"{said}, 95 % {rank_text(row['low'])} to {rank_text(row['high'])}"
+    return f"{said}, 95% {rank_text(row['low'])} to {rank_text(row['high'])}"
 
 
 def _paint_scatter(name: str, words: str, frame: pd.DataFrame, width: float) -> "Figure":

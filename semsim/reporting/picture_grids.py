@@ -86,7 +86,7 @@ def method_figure(shown: Sequence[GridPicture], number: int, activation: str) ->
         }
     )
     return Drawn(
-        title=f"What layer-wise inversion gets back ({activation})",
+        title=f"Images from layer-wise inversion ({activation})",
         caption=(
             "Each row is one image on one variant of CNN3; below each picture its mean squared "
             f"error before clamping to [0, 1]. After Figure {number} of the COPA paper."
@@ -116,7 +116,7 @@ def cut_figure(cuts: Sequence[Cut], originals: Tensor, title: str) -> Drawn:
         title=title,
         caption=(
             "Downwards the units that the client runs first (h), to the right those it runs last "
-            "(t, counted from the end); below each picture mean SSIM and PSNR over all images. "
+            "(t, counted from the end). Below each picture: mean SSIM and PSNR over all images. "
             "After Figures 2 and 3 of the Ensembler paper."
         ),
         frame=frame,

@@ -58,9 +58,9 @@ def ranked(analysis: Analysis, spec: MetricSpec, originals: int = ORIGINALS) -> 
     return Drawn(
         title=f"Reconstructions of an original, by {spec.title}",
         caption=(
-            f"Each line begins with an original; its reconstructions follow by {heading(spec)}, "
-            f"what leaks most by it first. {who} recognised what has a ✓ and did not what "
-            "has a ✗; a ? is undecided. Where the metric agrees, no ✗ stands before a ✓. "
+            f"Each line begins with an original. Its reconstructions follow by {heading(spec)}, "
+            f"the most leakage first. ✓: {who} recognised it; ✗: not; ?: undecided. Where the "
+            "metric agrees, no ✗ comes before a ✓. "
             f"{len(chosen)} of {rows['original'].nunique()} originals, those that votes are most "
             "divided about. After Figures 5 and 6 of Sun et al. 2023."
         ),

@@ -91,7 +91,7 @@ def _fitted(analysis: Analysis) -> dict[str, list[Table]]:
     """The tables of the report by name, each in parts that fit on paper."""
     found = {name: table(analysis, name) for name in _SHOWN}
     values = {name: name for name in map(str, found["auc"].cells) if name.startswith("ρ")}
-    found["auc"] = turned(found["auc"], "Metric", "Scope", {"AUC [95 %]": "", **values})
+    found["auc"] = turned(found["auc"], "Metric", "Scope", {"AUC [95%]": "", **values})
     found["rules"] = turned(
         found["rules"],
         "Metric",

@@ -77,7 +77,7 @@ def table1(analyses: Sequence[Analysis]) -> Table:
     """The form of the paper's Table 1: data sets as rows, metrics as columns.
 
     Each data set has four lines: |ρ| and |τ| as the paper prints them, the best in bold, and
-    under each the signed value with its 95 % interval over models. Simulated votes are named.
+    under each the signed value with its 95% interval over models. Simulated votes are named.
     """
     return _marked(_table1(analyses), analyses)
 
@@ -118,15 +118,15 @@ def _table1(analyses: Sequence[Analysis]) -> Table:
             heads = named if statistic == "rho" else nameless
             lines.append([*heads, f"|{symbol}|", *(_absolute(row, statistic) for row in found)])
             signed = (_signed(row, statistic) for row in found)
-            lines.append([*nameless, f"{symbol} [95 %]", *signed])
+            lines.append([*nameless, f"{symbol} [95%]", *signed])
     return Table(
         name="table1",
         title="Agreement of metrics with people, by data set",
         caption=(
-            "Absolute rank correlations over models as in Table 1 of the paper, Spearman's |ρ| "
-            "and Kendall's |τ-b|; marked is the metric that agrees best, which is not one that "
-            "ranks backwards; below each the signed value, positive where the metric agrees with "
-            "people, with its 95 % interval over models: of ρ after Bonett and Wright, of τ by "
+            "Absolute rank correlations over models as in Table 1 of the paper: Spearman's |ρ| "
+            "and Kendall's |τ-b|. The metric that agrees best is marked, never one that ranks "
+            "backwards. Below each the signed value, positive where the metric agrees with "
+            "people, with its 95% interval over models: of ρ after Bonett and Wright, of τ by "
             f"its score.{LACKING if 4 * len(frame) < len(titles) * len(lines) else ''}"
         ),
         frame=frame,
@@ -193,11 +193,11 @@ def _agreement(analysis: Analysis) -> Table:
         "n": lambda row: str(row["n"]),
         "|ρ|": lambda row: number(row["abs_rho"]),
         "|τ|": lambda row: number(row["abs_tau"]),
-        "ρ [95 %, models]": lambda row: (
+        "ρ [95%, models]": lambda row: (
             undefined_text(row["undefined"]) or _estimate(row, "rho", "rho_bw")
         ),
         "p of ρ": lambda row: _p(row, "p_rho"),
-        "τ [95 %, models]": lambda row: _estimate(row, "tau", "tau_score"),
+        "τ [95%, models]": lambda row: _estimate(row, "tau", "tau_score"),
         "p of τ": lambda row: _p(row, "p_tau"),
         "ρ, images resampled": lambda row: _resampled(row, "rho"),
         "τ, images resampled": lambda row: _resampled(row, "tau"),
@@ -211,10 +211,10 @@ def _agreement(analysis: Analysis) -> Table:
         title="Agreement of each metric with people",
         caption=(
             f"Rank correlation over models with the human score '{analysis.score_title}'. "
-            "Signed values are oriented: positive agrees with people. Intervals: 95 % over models, "
+            "Signed values are oriented: positive agrees with people. Intervals: 95% over models, "
             "of ρ after Bonett and Wright, of τ by its score. p: two-sided, exact or by "
             f"{analysis.settings.permutations} random permutations, not corrected for the number "
-            "of metrics. Last columns, which are no confidence intervals: where 95 % of the values "
+            "of metrics. Last columns, which are no confidence intervals: where 95% of the values "
             "lie when originals are resampled, and the smallest and largest value when one model "
             "is left out. Marked: the metric that agrees best, which is not one that ranks "
             "backwards."
@@ -258,7 +258,7 @@ def _models(analysis: Analysis) -> Table:
         "Model": lambda row: str(row["label"]),
         "Target on its test": target_text,
         **({"Attacker": attacker_text} if attackers else {}),
-        "People [95 %]": lambda row: with_interval(
+        "People [95%]": lambda row: with_interval(
             row["human"], row["human_low"], row["human_high"]
         ),
         "Images": lambda row: str(row["n_images"]),
@@ -270,8 +270,8 @@ def _models(analysis: Analysis) -> Table:
         name="models",
         title="Model by model",
         caption=(
-            "Target: share of its test images that the attacked model names right; at chance, what "
-            "it leaks says little about a model that works. "
+            "Target: test accuracy of the attacked model. Models at chance show little about "
+            "trained ones. "
             f"People: mean human score '{analysis.score_title}' of a model's images. "
             "Metrics: mean over the same images, ↑ a higher value means that more leaks, ↓ a "
             f"lower one. {RULE} Infinite values are left out of means and counted."
@@ -294,7 +294,7 @@ def _auc(analysis: Analysis) -> Table:
     cells: dict[str, Callable[[pd.Series], str]] = {
         "Metric": lambda row: str(row["title"]),
         "Scope": lambda row: str(row["scope"]),
-        "AUC [95 %]": lambda row: (
+        "AUC [95%]": lambda row: (
             undefined_text(row["undefined"]) or with_interval(row["auc"], row["low"], row["high"])
         ),
         "Recognisable": lambda row: str(row["n_positive"]),
@@ -304,7 +304,7 @@ def _auc(analysis: Analysis) -> Table:
     rated = "rho" in frame
     if rated:
         cells |= {
-            "ρ with the mean rating [95 %]": lambda row: with_interval(
+            "ρ with the mean rating [95%]": lambda row: with_interval(
                 row["rho"], row["rho_low"], row["rho_high"]
             )
         }
@@ -312,13 +312,13 @@ def _auc(analysis: Analysis) -> Table:
     best = {
         spot
         for _, part in frame.groupby("scope", sort=False)
-        for spot in _best(analysis.of_candidates(part), shown, {"AUC [95 %]": "auc"})
+        for spot in _best(analysis.of_candidates(part), shown, {"AUC [95%]": "auc"})
     }
     return Table(
         name="auc",
         title="Single images: area under the ROC curve",
         caption=(
-            "How often a metric puts an image that people recognise above one they do not: over "
+            "How often a metric puts a recognised image above one that is not: over "
             "all images, and as the mean over models, or originals, that have images of both "
             f"kinds. 0.5 is chance. {RULE} The best of each scope is marked."
             + (" ρ: Spearman's, over all images with a mean rating." if rated else "")
@@ -335,7 +335,7 @@ def _differences(analysis: Analysis) -> Table:
         "Metric A": lambda row: str(row["title_a"]),
         "Metric B": lambda row: str(row["title_b"]),
         "n": lambda row: str(row["n"]),
-        "ρ of A − ρ of B [95 %]": lambda row: (
+        "ρ of A − ρ of B [95%]": lambda row: (
             undefined_text(row["undefined"])
             or with_interval_or_why(
                 row["difference"], row["low"], row["high"], row["interval_undefined"]
@@ -349,9 +349,9 @@ def _differences(analysis: Analysis) -> Table:
         name="differences",
         title="Would one metric rank other models better than another?",
         caption=(
-            "Difference of the signed ρ of two metrics over the same models, with its 95 % "
-            "interval over models (Zou, of Bonett and Wright's). p: two-sided, of both metrics "
-            "being correlated with people alike; it is below 0.05 where the interval leaves out 0. "
+            "Difference of the signed ρ of two metrics over the same models, with its 95% "
+            "interval over models (Zou, of Bonett and Wright's). p: two-sided, of equal "
+            "correlation with people. It is below 0.05 where the interval leaves out 0. "
             "p after Holm accounts for the number of pairs."
         ),
     )
@@ -377,10 +377,10 @@ def _order(analysis: Analysis) -> Table:
         caption=(
             "Soft pairwise accuracy: 1 less the mean distance, over pairs of models, between "
             "people's and the metric's p that the first leads (random signs over originals; "
-            "Thompson et al. 2024); 0.5 is a metric that is never sure, beside people who always "
+            "Thompson et al. 2024); 0.5 is a metric that is never sure, with people who always "
             "are. Pairwise accuracy: pairs of means in the same order. Within originals: pairs of "
-            "pictures of one original, ties of the metric calibrated (Deutsch et al. 2023), beside "
-            "what calling all equal gives. Metrics share a band unless its best beats them "
+            "pictures of one original, ties of the metric calibrated (Deutsch et al. 2023), next "
+            "to the accuracy of calling all equal. Metrics share a band unless its best beats them "
             f"(p after Holm below {LEVEL:g})."
         ),
     )
@@ -404,8 +404,8 @@ def _leads(analysis: Analysis) -> Table:
         title="Does one metric order these models better than another?",
         caption=(
             "Difference of soft pairwise accuracy. p: two-sided, by swapping the standardised "
-            "scores of both at random, original by original: it is about these models, on other "
-            "originals. p over models: swapped model by model; it is about other models "
+            "scores of both at random, original by original, about these models on other "
+            "originals. p over models: swapped model by model, about other models "
             "(Deutsch et al. 2021)."
         ),
     )
@@ -456,18 +456,18 @@ def _ceiling(analysis: Analysis) -> Table:
         "Annotators": str(found.n_annotators),
         "Split": f"{found.sizes[0]} against {found.sizes[1]}",
         "Splits": str(found.n_splits),
-        "ρ [95 %]": undefined_text(found.undefined)
+        "ρ [95%]": undefined_text(found.undefined)
         or with_interval_or_why(found.rho, found.rho_low, found.rho_high, why, found.rho_note),
-        "τ [95 %]": with_interval_or_why(found.tau, found.tau_low, found.tau_high, why),
+        "τ [95%]": with_interval_or_why(found.tau, found.tau_low, found.tau_high, why),
     }
     raw = {**vars(found), "sizes": f"{found.sizes[0]}+{found.sizes[1]}"}
     return Table(
         name="ceiling",
         title="Human ceiling",
         caption=(
-            "How well the ranking of the models by some annotators predicts that by the others: "
-            "mean over splits of the annotators, with the 95 % interval over models that one split "
-            "would have (of ρ after Bonett and Wright, of τ by its score). A metric that reaches "
+            "How well the ranking of the models by some annotators predicts that by the others, as "
+            "mean over splits of the annotators. The 95% interval over models is that of one split "
+            "(of ρ after Bonett and Wright, of τ by its score). A metric that reaches "
             "it agrees with people as well as people with each other."
         ),
         frame=pd.DataFrame([raw]),

@@ -35,7 +35,7 @@ class System:
 _AUDIT = System(
     "audit",
     "Audit",
-    "Print c(M) of a network layer by layer, what it means, and what small changes would do.",
+    "Print c(M) of a network layer by layer, its meaning, and the effect of small changes.",
     group=False,
 )
 _SPLIT = System(

@@ -215,7 +215,7 @@ def _on_others(analysis: Analysis, spec: MetricSpec) -> str:
         f"On other models of this kind {spec.title} differs from {sure} of {others} (ρ over "
         "models; p after Holm below 0.05)."
     )
-    heads = [f"{spec.title} against", "difference of ρ", "95 %", "p", "p after Holm"]
+    heads = [f"{spec.title} against", "difference of ρ", "95%", "p", "p after Holm"]
     return HTML.numbers(said, heads, rows)
 
 

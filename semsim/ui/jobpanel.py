@@ -320,7 +320,7 @@ class JobView:
             words = f"{words}; it has not got to its first step yet"
         # The last step of one that failed may be done, and then nothing came of it.
         if self.progress is not None and not (self.state is JobState.FAILED and self.done == 1):
-            share, note = self.share, " · ".join(filter(None, (f"{self.share} %", self.note)))
+            share, note = self.share, " · ".join(filter(None, (f"{self.share}%", self.note)))
             # What a whole job was at last is over; one that ended early says where.
             note = "" if self.state is JobState.DONE and share == 100 else note
         status = _HTML.status(self.state.value, self.title, words, share, note, self.failed)

@@ -87,7 +87,7 @@ def split_html(counts: SplitCounts, hold_out: HoldOut, pace: str = "", last: str
 
 
 def judged_html(judged: Mapping[str, Any], title: str) -> str:
-    """Every metric on the same images, as a table with 95 % intervals."""
+    """Every metric on the same images, as a table with 95% intervals."""
     away = [f"{name} is left out: {why.split(';')[0]}" for name, why in judged["left_out"].items()]
     said = [*filter(None, [note_of(judged)]), *away]
     return HTML.judged(judged, title, heads(judged), table_rows(judged), said)

@@ -136,5 +136,5 @@ def _columns(path: Path) -> list[dict[str, Any]]:
         span = f"{values.min():.4g} to {values.max():.4g}"
         found.append({"name": name, "n": n, "span": span})
     if not found:
-        raise DataError(f"{path.name} has no column of numbers beside model and image_id.")
+        raise DataError(f"{path.name} has no column of numbers except model and image_id.")
     return found

@@ -32,8 +32,8 @@ ADDED = {
     "classes": (
         "Add class names",
         "What do the pictures show?",
-        "Drop a table with the columns image_id and class_name here (CSV or Parquet), or a text "
-        "file of class names, one a line, where folders or names of files hold their numbers.",
+        "Drop a table with the columns image_id and class_name here (CSV or Parquet). If folders "
+        "or file names hold numbers of classes, drop a text file of class names, one per line.",
     ),
 }
 _WAITS = {

@@ -87,7 +87,7 @@ FORM = LabForm(
         across=("architectures", "models"),
         down=("strategies", "trainings"),
     ),
-    folded="how models are trained, what a client shares, settings of what is chosen",
+    folded="how models are trained, shared data, settings of each choice",
     beside=False,
 )
 

@@ -158,5 +158,5 @@ def test_scores_that_do_not_say_their_weights_are_told(voted, tmp_path):
     scores = [images.assign(metric=name, value=np.arange(len(images)) % 2) for name in METRICS[:2]]
     pd.concat(scores).to_csv(tmp_path / "scores.csv", index=False)
     said = run("compare", tmp_path / "votes.parquet", tmp_path / "scores.csv", *FEW)
-    assert ("Recognised by J: nothing says which weights" in said) == ranked
+    assert ("Recognised by J: the weights behind its scores" in said) == ranked
     assert "MSE: nothing says" not in said

@@ -11,7 +11,7 @@ PAGE = "audit"
 
 
 def test_a_network_is_audited_changed_and_attacked(phone: Page) -> None:
-    expect(phone.locator("#audit-lead")).to_contain_text("Nothing is known of what can be")
+    expect(phone.locator("#audit-lead")).to_contain_text("Attack an example to see whether")
     expect(phone.locator("#audit-verdict")).to_contain_text("c(M) = −2,266.5")
     expect(phone.locator("#audit-figure svg")).to_be_visible()
     expect(phone.locator("#audit-layers")).to_contain_text("867")

@@ -235,7 +235,7 @@ def test_a_closed_browser_loses_nothing_either(context, server, store, new_study
     assert answers(store, study) == [ANSWERS[key] for key in "123"]
     # The items answered in the lost page are not shown again.
     for number in range(4, 25):
-        expect(second.get_by_alt_text(f"Stimulus {number} of ")).to_be_visible()
+        expect(second.get_by_alt_text(f"Picture {number} of ")).to_be_visible()
         second.keyboard.press("1")
     expect(second.get_by_role("heading", name="All done, thank you!")).to_be_visible()
     saved(second)
@@ -397,14 +397,14 @@ def test_an_answer_too_quick_to_have_looked_is_said_and_not_kept_by_page_or_serv
     page.route("**/label", without_limit)
     join(page, server, study)
     page.keyboard.press("1")
-    expect(page.locator(".sl-was")).to_contain_text("too quick to have looked")
+    expect(page.locator(".sl-was")).to_contain_text("That was too quick")
     expect(page.locator(".sl-notice")).to_be_hidden()
     expect(page.locator(".sl-count")).to_contain_text("0 of 24")
     page.unroute("**/label")
     page.reload()
     expect(page.locator(".sl-pictures img").first).to_be_visible()
     page.keyboard.press("1")
-    expect(page.locator(".sl-was")).to_contain_text("too quick to have looked")
+    expect(page.locator(".sl-was")).to_contain_text("That was too quick")
     expect(page.locator(".sl-count")).to_contain_text("0 of 24")
     assert all_answers(store, study) == []
 
@@ -438,7 +438,7 @@ def test_the_record_says_how_long_and_how_large_the_picture_was_seen(
     picture = page.locator(".sl-pictures img")
     expect(picture).to_have_css("width", "54px")
     expect(picture).to_have_css("image-rendering", "pixelated")
-    expect(picture).to_have_attribute("alt", "Stimulus 1 of 24")
+    expect(picture).to_have_attribute("alt", "Picture 1 of 24")
     expect(page.locator(".sl-stage")).to_have_css("background-color", "rgb(0, 0, 0)")
     two_frames(page)
     page.keyboard.press("1")
@@ -524,7 +524,7 @@ def test_a_long_study_offers_a_break_at_round_numbers(page, server, new_study) -
     join(page, server, new_study(of=LARGE, repeat_rate=0.0))
     said = page.locator(".sl-was")
     for position in range(1, 41):  # a key that comes before its picture is no answer
-        expect(page.get_by_alt_text(f"Stimulus {position} of 120", exact=True)).to_be_visible()
+        expect(page.get_by_alt_text(f"Picture {position} of 120", exact=True)).to_be_visible()
         expect(said).to_be_empty()
         page.keyboard.press("1")
     expect(said).to_contain_text("40 of 120: take a break if you like.")
@@ -555,7 +555,7 @@ def test_a_phone_reads_of_no_keys_and_nothing_lies_on_the_picture(
     picture, told = (one.bounding_box() for one in (page.locator(".sl-stage"), said))
     beside = told["x"] >= picture["x"] + picture["width"]
     assert beside or told["y"] >= picture["y"] + picture["height"]
-    page.get_by_role("button", name="How to").tap()
+    page.get_by_role("button", name="Help").tap()
     assert "key" not in page.locator(".sl-help").inner_text().lower()
     context.close()
 
@@ -585,7 +585,7 @@ def test_the_help_opens_with_a_key_and_keys_can_be_switched_off_and_changed(
     study = new_study()
     join(page, server, study)
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="What to do")).to_contain_text("for one of two reasons")
+    expect(page.get_by_role("dialog", name="Your task")).to_contain_text("two none buttons")
     page.get_by_role("checkbox", name="Answer with single keys").uncheck()
     page.keyboard.press("1")
     page.keyboard.press("Escape")
@@ -596,7 +596,7 @@ def test_the_help_opens_with_a_key_and_keys_can_be_switched_off_and_changed(
     page.get_by_role("button", name="star").click()
     saved(page)
     assert answers(store, study) == ["star"]
-    page.get_by_role("button", name="How to").click()
+    page.get_by_role("button", name="Help").click()
     page.get_by_role("checkbox", name="Answer with single keys").check()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
@@ -611,7 +611,7 @@ def test_the_help_opens_with_a_key_and_keys_can_be_switched_off_and_changed(
     change_key(page, "answer 3", "Backspace")
     expect(page.locator(".sl-changed")).to_contain_text("needed for something else")
     page.keyboard.press("Escape")
-    expect(page.locator(".sl-changed")).to_have_text("Left as it was.")
+    expect(page.locator(".sl-changed")).to_have_text("Not changed.")
     page.keyboard.press("Escape")
     page.reload()
     expect(page.locator(".sl-pictures img").first).to_be_visible()
@@ -853,7 +853,7 @@ def test_a_list_of_twenty_fits_every_screen(page, server, new_study) -> None:
         page.set_viewport_size({"width": width, "height": height})
         two_frames(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        for name in ("Undo", "How to"):
+        for name in ("Undo", "Help"):
             box = page.get_by_role("button", name=name).bounding_box()
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width

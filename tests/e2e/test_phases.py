@@ -29,8 +29,8 @@ FULL = {
     "completion_url": "https://panel.example/finish?cc={code}",
 }
 SETS = {"resnet20-4": 16}
-AGAIN = "Some answers were not as the instructions say"
-# 1366 × 768 at 200 %, and a telephone, which is also 1366 px at 350 %.
+AGAIN = "Some answers do not match the instructions"
+# 1366 × 768 at 200%, and a telephone, which is also 1366 px at 350%.
 LOOKS = (Look(683, 384, "light"), Look(390, 844, "dark"))
 
 
@@ -88,7 +88,7 @@ def test_the_whole_way_by_keyboard_with_a_reload_at_every_step(
     press_tab_to(page, 'button[value="yes"]')
     page.keyboard.press("Enter")
 
-    heading(page, "What to do")
+    heading(page, "Your task")
     page.reload()
     press_tab_to(page, "button")
     page.keyboard.press("Enter")

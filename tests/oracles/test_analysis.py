@@ -96,7 +96,7 @@ def test_auc_within_models_equals_scikit_learn():
 
 
 def test_the_bootstrap_over_models_covers_what_it_says():
-    """Of normal pairs with ρ = 0.7 over 14 models, about 95 % of intervals hold the true value."""
+    """Of normal pairs with ρ = 0.7 over 14 models, about 95% of intervals hold the true value."""
     draw = np.random.default_rng(4)
     truth = 6 / np.pi * np.arcsin(0.7 / 2)
     hits, repeats = 0, 400

@@ -16,7 +16,7 @@ from semsim.base.errors import AttackFailedError
 from semsim.base.progress import Progress, Report
 
 _EXACT = 1e-5  # relative error up to which something counts as met, in float32 as well
-_GRID, _FEW = 4000, 3  # factors tried, and refined; two 0.7 % apart are told from each other
+_GRID, _FEW = 4000, 3  # factors tried, and refined; two 0.7% apart are told from each other
 _CLEARLY = 2.0  # times less error than the next: then it is the one
 _BESIDE = 1e-6  # of the logarithm: how far from the lowest misfit its root may be
 

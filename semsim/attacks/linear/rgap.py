@@ -24,7 +24,7 @@ class RGap(LayerWise):
     by a factor that makes them about as large (`Equations.balanced`), in Eq. 4 as in COPA's Eq. 5
     and 7, as long as no later layer hides anything. Where equations agree that changes nothing.
     Those of disturbed gradients do not, and what is found is the least squares solution of the
-    weighted ones: at 5 % noise neither clearly better nor worse than without weights.
+    weighted ones: at 5% noise neither clearly better nor worse than without weights.
 
     Attributes:
         steps: Iterations at most for one layer; networks of the paper's size need up to about 2000,

@@ -53,9 +53,9 @@ MODEL_COLUMNS = (
     *("n_images", "n_decided", "n_undecided"),
     *("human", "human_low", "human_high"),
 )
-# One row a metric, the one that agrees best first. 95 % intervals over models: `bw` Bonett-Wright
+# One row a metric, the one that agrees best first. 95% intervals over models: `bw` Bonett-Wright
 # and `score`, which tables, figures and the terminal print, and `models`, a bootstrap. `images` is
-# no such interval but the range of 95 % of the resamples of originals. `loo` leaves one model out;
+# no such interval but the range of 95% of the resamples of originals. `loo` leaves one model out;
 # `loo_undefined` names those without which there is no ranking.
 # `mark` says why a metric is below the others and leads nothing, "" of most.
 # `p_kind` is "exact" or "Monte Carlo". `left_out` counts resamples without a ranking. Each kind
@@ -74,7 +74,7 @@ AGREEMENT_COLUMNS = (
 )
 # One row a metric and backbone left out.
 BACKBONE_COLUMNS = ("metric", "title", "left_out", "n", "rho", "tau", "undefined")
-# One row a pair of metrics; `difference` is ρ of a minus ρ of b, its interval is 95 % over models,
+# One row a pair of metrics; `difference` is ρ of a minus ρ of b, its interval is 95% over models,
 # `p` is of equal ρ in the population of models, and `p_holm` is p after Holm.
 # `interval_undefined` says why a difference has neither interval nor p.
 DIFFERENCE_COLUMNS = (
@@ -83,7 +83,7 @@ DIFFERENCE_COLUMNS = (
 )
 # One row a human score and metric.
 RULE_COLUMNS = ("rule", "metric", "title", "n", "rho", "tau", "n_images", "n_left_out", "undefined")
-# One row a model and measure ("people" or a metric): its rank, 1 leaks most, and its 95 % range
+# One row a model and measure ("people" or a metric): its rank, 1 leaks most, and its 95% range
 # under the cluster bootstrap.
 STABILITY_COLUMNS = ("measure", "title", "label", "model_key", "rank", "low", "high")
 # One row an image and metric of images: both as rank shares, 0 leaks least and 1 most.
@@ -400,7 +400,7 @@ def _ends(measure: Measure) -> tuple[np.ndarray, np.ndarray]:
 def stability_table(measures: list[Measure], layout: Layout) -> pd.DataFrame:
     """The rank of every model by people and by each metric, columns `STABILITY_COLUMNS`.
 
-    Rank 1 leaks most; tied models share their mean rank. low and high: 95 % range under the
+    Rank 1 leaks most; tied models share their mean rank. low and high: 95% range under the
     cluster bootstrap over originals, NaN where these are fewer than `FEWEST`, and for metrics of
     sets, which no resample changes. A model without a value has no rank.
     """

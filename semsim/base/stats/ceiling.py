@@ -34,7 +34,7 @@ class Ceiling:
     Attributes:
         rho, tau: Mean over `n_splits` splits of the annotators into two groups of `sizes` people.
         n_models: The fewest models that a split ranks.
-        rho_low, rho_high, tau_low, tau_high: 95 % over models, or None; interval_undefined says
+        rho_low, rho_high, tau_low, tau_high: 95% over models, or None; interval_undefined says
             why; rho_note stands beside that of ρ.
         undefined: Why there are no numbers, or None.
     """

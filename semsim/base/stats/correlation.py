@@ -23,7 +23,7 @@ class RankAgreement:
 
     Attributes:
         rho, tau: Spearman's ρ and Kendall's τ-b; positive agrees with people.
-        rho_interval, tau_interval: 95 % over models, see `bonett_wright` and `kendall_score`; None
+        rho_interval, tau_interval: 95% over models, see `bonett_wright` and `kendall_score`; None
             below six models.
         undefined: Why there is no number, or None where there is.
     """
@@ -184,7 +184,7 @@ def bonett_wright(rho: float, n: int, z: float = Z) -> Ends | None:
     correlations": Fisher's z with variance (1 + ρ²/2) / (n − 3).
 
     Args:
-        z: 1.96 gives 95 %. Fisher's z of 1 is infinite: the interval of ρ = 1 goes from the lower
+        z: 1.96 gives 95%. Fisher's z of 1 is infinite: the interval of ρ = 1 goes from the lower
             end of the next ρ below it, of one swap of neighbours, to 1; so does that of a ρ between
             both, which takes ties; that of −1 likewise.
     """
@@ -210,7 +210,7 @@ def interval_note(rho: float, n: int, of: str = "with ties") -> str | None:
 
 
 def kendall_score(tau: float, n: int) -> Ends | None:
-    """95 % interval of Kendall's τ over `n` models, or None below `FEWEST` models.
+    """95% interval of Kendall's τ over `n` models, or None below `FEWEST` models.
 
     All τ from which the one that was seen is at most 1.96 standard errors away, with the standard
     error that this τ would have, as in Wilson's interval of a share; so there is one at ±1, too.
@@ -255,7 +255,7 @@ def difference_interval(
 def difference_p(rho_a: float, rho_b: float, rho_ab: float, n: int) -> float:
     """Two-sided p of "a and b are correlated with people alike"; NaN below `FEWEST` models.
 
-    The level at which `difference_interval` just reaches 0: p is below 0.05 where the 95 %
+    The level at which `difference_interval` just reaches 0: p is below 0.05 where the 95%
     interval leaves 0 out, and only there.
     """
     if n < FEWEST:

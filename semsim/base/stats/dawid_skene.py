@@ -71,7 +71,7 @@ def dawid_skene(
     if not items:
         return nothing, "there are no votes"
     if len(np.unique(answer)) == 1:
-        return nothing, "every vote says the same"
+        return nothing, "all votes are equal"
     if len(np.unique(annotator)) == 1:
         return nothing, "one annotator alone: there is nobody to tell their errors by"
     votes = _Votes(

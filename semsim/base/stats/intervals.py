@@ -1,4 +1,4 @@
-"""The one rule for 95 % intervals: how far a number moves when each original is left out in turn.
+"""The one rule for 95% intervals: how far a number moves when each original is left out in turn.
 
 What people say of pictures of one original goes together, so originals are the units, not pictures
 or votes. The jackknife over them needs no random numbers, and Student's t stands for how badly few
@@ -15,7 +15,7 @@ from semsim.base.words import counted, percent
 
 FEWEST = 6  # units: with fewer there is no interval
 RULE = (
-    f"Intervals are at 95 %, from {FEWEST} originals on: each original is left out in turn "
+    f"Intervals are at 95%, from {FEWEST} originals on: each original is left out in turn "
     "(jackknife), with Student's t of the originals; shares and AUCs have Wilson's score interval "
     "with as many trials as that error is worth."
 )

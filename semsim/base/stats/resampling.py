@@ -7,10 +7,10 @@ import numpy as np
 from semsim.base.stats.grouping import Layout
 
 _ZERO = 1e-12  # equal numbers may differ by rounding
-_LEVEL = (2.5, 97.5)  # per cent: the ends of a 95 % interval
+_LEVEL = (2.5, 97.5)  # per cent: the ends of a 95% interval
 _FEWEST_DISTINCT = 3
 _HALF = 0.5  # of the resamples, at least, have a number
-FEWEST_BOOTSTRAPPED = 8  # models: with fewer the bootstrap over models covers less than 93 %
+FEWEST_BOOTSTRAPPED = 8  # models: with fewer the bootstrap over models covers less than 93%
 # Streams of random numbers, one a purpose.
 _ORIGINALS, _MODELS, _SHUFFLES, _SPLITS, _FLIPS, _SWAPS, _PEOPLE = range(7)
 
@@ -85,7 +85,7 @@ def draw_originals(dataset: np.ndarray, n: int, rng: np.random.Generator) -> np.
 
 
 def interval(draws: np.ndarray) -> tuple[float, float]:
-    """Return what holds 95 % of (B,) resampled statistics; NaN stands for "none".
+    """Return what holds 95% of (B,) resampled statistics; NaN stands for "none".
 
     Resamples without a number are left out; where less than half have one, both ends are NaN.
     """

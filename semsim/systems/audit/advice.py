@@ -69,9 +69,9 @@ def advice(index: SecurityIndex, notes: Sequence[str] = ()) -> list[str]:
 
 
 _LIMIT = (
-    "c(M) says what linear equations hide from the attacker, layer by layer. It is no proof of "
-    "privacy: an attack that knows what pictures look like, such as copa-prior, guesses much of "
-    "what is hidden."
+    "c(M) counts the values that linear equations hide from the attacker, layer by layer. It is no "
+    "proof of privacy: an attack with an image prior, such as copa-prior, guesses much of the "
+    "hidden part."
 )
 
 
@@ -87,8 +87,8 @@ def _verdict(index: SecurityIndex, hindered: bool) -> Iterator[str]:
         return
     if index.value == 0:
         end = (
-            "Whether layer-wise inversion gets the image back depends on what is between them; see "
-            "the notes below."
+            "Whether layer-wise inversion gets the image back depends on the layers between them; "
+            "see the notes below."
             if hindered
             else "Layer-wise inversion gets the image back exactly, up to rounding."
         )

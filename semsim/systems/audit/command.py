@@ -105,7 +105,7 @@ def audit(
         try:
             batches, noticed = client_view(model, shape)
         except SemsimError as error:
-            parts.append(f"What a client could notice is unknown: {error}")
+            parts.append(f"Signs for a client are unknown: {error}")
         else:
             rows += [{"table": "client", **asdict(one)} for one in noticed]
             parts += [*batches, client_text(noticed)]

@@ -34,7 +34,7 @@ def leak_figure(index: SecurityIndex, name: str) -> Drawn:
         }
     )
     return Drawn(
-        title=f"What {name} hides from the attacker: {stated(index)}",
+        title=f"Values that {name} hides from the attacker: {stated(index)}",
         caption=(
             "For each convolution the values of its input that weights and gradient determine "
             "(rank U), and those hidden from the attacker (n − rank U). On the right its part of "

@@ -405,15 +405,15 @@ def _notes(steps: Sequence[ForwardStep]) -> Iterator[str]:
     norms = _counted(step for step in steps if step.kind in _NORMS)
     if lossy:
         yield (
-            f"{lossy}: cannot be undone everywhere. What gets lost there is not counted, so the "
-            "recursion gets less than c(M) says."
+            f"{lossy}: cannot be undone everywhere. Its loss is not counted, so the "
+            "recursion gets less than by c(M)."
         )
     if other:
         yield f"{other}: c(M) holds with it, but the attacks rgap and copa do not take it."
     if pools:
         yield (
             f"{pools}: the recursion cannot go back past pooling. c(M) counts the convolutions "
-            "alone, as if what stands before the pooling were known."
+            "alone, as if the layers before the pooling were known."
         )
     if norms:
         yield (

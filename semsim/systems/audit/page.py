@@ -91,7 +91,7 @@ _FIRST = 1
 _WIDTH = 130.0  # mm, of the picture: legible on a phone and not huge on a wide screen
 _DRAWN = ("lead", "example", "verdict", "figure", "layers", "tried")
 _HTML = pieces("page.html", "semsim.systems.audit")
-UNKNOWN = _HTML.lead("Nothing is known of what can be recognised until an example is attacked.")
+UNKNOWN = _HTML.lead("Attack an example to see whether people could recognise the images.")
 _ATTACKING = _HTML.lead(
     "Attacking four examples with R-GAP and COPA-prior; then a reference classifier names them …"
 )

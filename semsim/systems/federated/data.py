@@ -76,7 +76,7 @@ class OwnTable:
         targets = torch.as_tensor(_targets(table[self.target], wanted))[:, None]
         rest = table.drop(columns=self.target)
         if rest.empty:
-            raise DataError(f"{self.path} has no column beside the target {self.target!r}.")
+            raise DataError(f"{self.path} has no column except the target {self.target!r}.")
         if self.images:
             first = str(rest.columns[0])
             names = _frame(Path(self.path), texts=(first,))[first]

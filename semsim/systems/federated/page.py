@@ -78,7 +78,7 @@ FORM = LabForm(
     settings={"": (*_PLAIN, *_MORE)},
     like=like,
     crossed=Crossed(
-        caption="Who looks, and how: each dot is an attack on the training of a network",
+        caption="Parties and their attacks: each dot is an attack on the training of a network",
         across=("networks", "networks"),
         down=("arms", "ways to look"),
         fixed=ALWAYS,
@@ -86,7 +86,7 @@ FORM = LabForm(
         why="Its first layer is a convolution: there is nothing to solve.",
         one=True,
     ),
-    folded="masks, how data is split, settings of what is chosen",
+    folded="masks, how data is split, settings of each choice",
 )
 
 

@@ -45,9 +45,9 @@ _REASONS: Mapping[type[nn.Module], str] = {
     nn.Sigmoid: "a sigmoid of r·y is not r times a sigmoid of y; use ReLU",
     nn.Tanh: "a tanh of r·y is not r times a tanh of y; use ReLU",
     nn.BatchNorm2d: (
-        "in training it divides by the batch's own deviation plus a constant, which undoes the "
-        "mask and makes the recovered gradient wrong; leave it out, or fold it into the "
-        "convolution before it once it is in evaluation mode"
+        "in training it divides by the batch's own deviation plus a constant. This undoes the "
+        "mask and makes the recovered gradient wrong. Leave it out, or fold it into the "
+        "convolution before it in evaluation mode"
     ),
     nn.LayerNorm: "it divides by each sample's own deviation, which undoes the mask; leave it out",
     nn.GELU: "a GELU of r·y is not r times a GELU of y; use ReLU",

@@ -104,8 +104,8 @@ def cost_rows(costs: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
 
 
 def leak_table(leak: Mapping[str, Any]) -> str:
-    """Every arm's figures, mean ± sd, SSIM's difference with its 95 % interval, and verdict."""
-    header = ["arm", CLEARER, "SSIM", "PSNR dB", "SSIM from FedAvg's (95 %)"]
+    """Every arm's figures, mean ± sd, SSIM's difference with its 95% interval, and verdict."""
+    header = ["arm", CLEARER, "SSIM", "PSNR dB", "SSIM from FedAvg's (95%)"]
     header += ["failed", "verdict by statistics"]
     return text_table(header, [leak_row(score) for score in leak["scores"]])
 

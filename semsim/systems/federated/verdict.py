@@ -46,7 +46,7 @@ class ArmScore:
         psnr_sd, ssim_sd: Standard deviations over images, or over seeds.
         yardstick: The arm it is compared with, FedAvg's server after the same treatment.
         difference: Of SSIM from the yardstick's, image by image.
-        margin: Half its 95 % interval over images, or over seeds, NaN where `no_interval` says why
+        margin: Half its 95% interval over images, or over seeds, NaN where `no_interval` says why
             there is none.
         images, failed, clearer, by_shapes: Counts over all seeds, the last two as in a `Count`
             (`semsim.sets.no_attack_baseline`); means are NaN where all failed.
@@ -72,13 +72,13 @@ class ArmScore:
 
 
 WORDS = {
-    "reference": "the yardstick, what a server learns without PBPFL",
+    "reference": "the reference: a server's view without PBPFL",
     "identical": "no protection, this party works with FedAvg's own gradient",
     "as much": "no protection, SSIM at least as high as at FedAvg's server",
     "less": "some protection, lower SSIM, but most pictures are clearer than a guess",
     "little": "protection from this attack, only some pictures are clearer than a guess",
     "nothing": "protection from this attack, no picture is clearer than a guess",
-    "unclear": "cannot be told apart from FedAvg's server, nor shown to leak as much",
+    "unclear": "neither shown to differ from FedAvg's server, nor to leak as much",
     "too weak": (
         "unknown, the attack is too weak, most pictures of FedAvg's server are no clearer than a "
         "guess either"

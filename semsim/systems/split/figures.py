@@ -55,7 +55,7 @@ def cut_figures(outcome: Mapping[str, Any]) -> dict[str, Drawn]:
     if originals is None:
         return {}
     return {
-        attack: cut_figure(cuts, originals, f"What leaks at each pair of cuts: {_title(attack)}")
+        attack: cut_figure(cuts, originals, f"Leak at each pair of cuts: {_title(attack)}")
         for attack, cuts in found.items()
     }
 

@@ -73,7 +73,7 @@ class ShadowAttack(Checked):
     start: str = setting(
         "random",
         "Noise layers start as",
-        "How the shadow's two layers that stand for noise start: random or identity.",
+        "Initial weights of the shadow's two layers for noise: random or identity.",
         choices=STARTS,
     )
 

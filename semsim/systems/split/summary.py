@@ -167,8 +167,8 @@ def unlearned_words(rows: Sequence[Mapping[Any, Any]], known: Mapping[str, float
     if not told:
         return ""
     return (
-        f"Not trained enough to be judged: {listed(told)}. What comes back from features that have "
-        "learned so little says nothing of a network that people would use."
+        f"Not trained enough to be judged: {listed(told)}. Reconstructions from such features "
+        "show nothing about a trained network."
     )
 
 
@@ -234,12 +234,12 @@ def _learned(runs: pd.DataFrame) -> dict[str, float]:
 
 
 def shadow_text(row: Mapping[Any, Any]) -> str:
-    """Return the share of public inputs that a summary row's shadows name right, as "33–82 %"."""
+    """Return the share of public inputs that a summary row's shadows name right, as "33–82%"."""
     low, high = (row.get(f"shadow_{end}", np.nan) for end in ("low", "high"))
     if pd.isna(low):
         return "–"
     ends = dict.fromkeys(f"{100 * end:.0f}" for end in (low, high))
-    return f"{'–'.join(ends)} %"
+    return f"{'–'.join(ends)}%"
 
 
 def count_of(row: Mapping[Any, Any]) -> Count:

@@ -93,7 +93,7 @@ def test_what_lists_tell_whom_they_are_shown_again_is_measured_on_them():
     twice, _ = named(max_views=2)
     assert "share one list" in of_shared
     assert "share one list" not in of_anew
-    assert shared > 70 > anew > 30  # of 25 % recognised, and 29 % with blind guesses
+    assert shared > 70 > anew > 30  # of 25% recognised, and 29% with blind guesses
     assert 25 <= twice < shared
 
 

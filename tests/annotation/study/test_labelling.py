@@ -349,7 +349,7 @@ def test_undo_of_what_cannot_be_undone(store, study, anna, ben):
             undo(store, person, vote_id, NOW)
     undo(store, anna, given.id, NOW)
     vote(store, anna, answer_to(item.item), NOW)
-    with pytest.raises(ConflictError, match="answered this item again"):
+    with pytest.raises(ConflictError, match="answered this picture again"):
         undo(store, anna, given.id, NOW)
     set_status(store, study.id, StudyStatus.CLOSED)
     with pytest.raises(ConflictError, match="closed"):

@@ -391,7 +391,7 @@ def test_models_and_what_is_not_settled():
     assert f"p0 {people['n_votes']} {people['one_coin']:.0%} {people['full']:.0%}" in text
     assert f"{len(found.reliability.disagreements)} of {found.reliability.n_compared}" in text
     assert f"no majority yet {found.open_questions['too_few']}" in text
-    assert "every vote says the same" in results_page.reliability(
+    assert "all votes are equal" in results_page.reliability(
         results_of(study(), votes_of({"m/1": "ccc"}))
     )
 
@@ -457,7 +457,7 @@ def test_votes_without_times_or_too_few_of_them_do_not_stand_still():
         ([[1, 1], [1, 1]], "No: the look at vote 20 separates no two models."),
         ([[1, 2]], "Not known yet: vote 10 was the first look."),
         ([[1, 2], [2, 1]], "No: the look at vote 20 found other bands than the one before."),
-        ([[1, 2], [1, 2]], "It has stood still since vote 10, for 1 look, one each 5% of"),
+        ([[1, 2], [1, 2]], "It has not changed since vote 10, for 1 look, one each 5% of"),
     ],
 )
 def test_the_sentence_is_true_of_the_last_look(bands, words):

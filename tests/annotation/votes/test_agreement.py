@@ -86,7 +86,7 @@ def test_perfect_agreement_is_one(coding, answers):
         if several:
             assert found["value"][statistic] == pytest.approx(1, abs=1e-12)
         else:
-            assert "every vote says the same" in found["reason"][statistic]
+            assert "all votes are equal" in found["reason"][statistic]
             assert np.isnan(found["value"][statistic])
 
 
@@ -96,7 +96,7 @@ def test_perfect_agreement_is_one(coding, answers):
         ([], dict.fromkeys([RAW, FLEISS, ALPHA, COHEN], "no votes")),
         (["c", "d"], dict.fromkeys([RAW, FLEISS, ALPHA, COHEN], "only one annotator")),
         (["c-", "-d"], dict.fromkeys([RAW, FLEISS, ALPHA, COHEN], "no item has two votes")),
-        (["cc"] * 12, dict.fromkeys([FLEISS, ALPHA, COHEN], "every vote says the same")),
+        (["cc"] * 12, dict.fromkeys([FLEISS, ALPHA, COHEN], "all votes are equal")),
         (["cc-"] * 9 + ["cdd"] * 9, {FLEISS: "2 to 3", RAW: "", ALPHA: "", COHEN: ""}),
         (["cd", "cc"], {COHEN: "no two annotators share 10", RAW: "", FLEISS: "", ALPHA: ""}),
     ],
@@ -179,7 +179,7 @@ def test_annotators_who_share_nothing_are_no_pair():
     found = ballots(items(["cc--"] * 12 + ["--dd"] * 12))
     pairs = pair_table(found, pairs_of(found, Coding.ANSWER))
     assert list(zip(pairs["first"], pairs["second"], strict=True)) == [("p0", "p1"), ("p2", "p3")]
-    assert pairs["reason"].str.contains("every vote says the same").all()
+    assert pairs["reason"].str.contains("all votes are equal").all()
 
 
 def test_the_columns_are_there_without_votes():

@@ -94,7 +94,7 @@ def test_clear_ranks_are_certain_and_close_ones_are_not():
 
 
 def test_the_interval_of_independent_items_is_that_of_a_proportion():
-    """One model, one item an original: its width is the binomial one, within 10 %."""
+    """One model, one item an original: its width is the binomial one, within 10%."""
     votes = random_votes(models=1, originals=400, annotators=1, right=(0.6, 0.6))
     row = rates_of(votes, k=1).iloc[0]
     width = 2 * 1.96 * np.sqrt(row["rate"] * (1 - row["rate"]) / 400)

@@ -110,7 +110,7 @@ def test_the_order_of_ratings_counts_and_alike_ones_are_not_defined():
     assert statistics(rated(far)).loc[ALPHA, "value"] < 0
     alike = statistics(rated({f"m/{n}": "33" for n in range(12)}))
     assert alike.loc[[ALPHA, KAPPA], "value"].isna().all()
-    assert alike.loc[ALPHA, "reason"].startswith("every vote says the same")
+    assert alike.loc[ALPHA, "reason"].startswith("all votes are equal")
     assert "Fleiss' κ" not in alike.index
     assert codings_of(Rating()) == (Coding.ANSWER, Coding.RECOGNISED)
 

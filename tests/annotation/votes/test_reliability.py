@@ -72,7 +72,7 @@ def test_in_pairs_the_truth_is_same():
 def test_what_cannot_be_said_is_explained():
     assert "no votes" in found(votes_of({})).reasons["one coin"]
     shown = found(votes_of({"m/1": "ccc", "m/2": "ccc"}), k=3)
-    assert shown.reasons["full"] == "every vote says the same"
+    assert shown.reasons["full"] == "all votes are equal"
     assert (shown.n_compared, len(shown.disagreements)) == (0, 0)
     assert shown.people["one_coin"].isna().all()
 

@@ -222,9 +222,9 @@ def test_a_wrong_answer_brings_the_instructions_back_and_uses_an_attempt(join, s
     send(browser, step="instructions")
     form = answers(store, browser, wrong=["guess"])
     again = send(browser, **form)
-    assert "Some answers were not as the instructions say" in again.text
+    assert "Some answers do not match the instructions" in again.text
     assert "How to answer" in again.text
-    assert "Tries left: 1." in again.text
+    assert "Attempts left: 1." in again.text
     send(browser, **form)  # the very same form, from a page loaded before
     assert person(store).check_attempts == 1
     assert send(browser, **answers(store, browser)).headers["location"] == "/label"
@@ -678,7 +678,7 @@ def test_a_browser_that_keeps_no_cookies_is_told_so_and_not_sent_in_a_circle(app
         browser.cookies.clear()
         arrived = browser.get(arrived.headers["location"])
     assert arrived.url.path == "/signed-out"
-    assert "keeps no cookies of this site" in arrived.text
+    assert "this browser does not keep cookies" in arrived.text
     assert "Allow cookies of lab.example.org" in arrived.text
 
 
@@ -723,7 +723,7 @@ def test_a_page_that_may_not_frame_a_study_is_told_which_may(
     address = f"/join/{make_study(framed_by=sites).token}?workerId=A2"
     reply = browser.get(address, headers={**IN_A_FRAME, "referer": "https://other.net/task?a=b"})
     assert reply.status_code == 403
-    assert "A page of https://other.net may not show this study inside it." in reply.text
+    assert "Pages of https://other.net may not show this study." in reply.text
     assert f"Sites that may: {told}." in reply.text
     assert "<form" not in reply.text
     policy = reply.headers["content-security-policy"].rpartition("frame-ancestors")[2]

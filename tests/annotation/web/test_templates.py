@@ -248,7 +248,7 @@ def test_the_instructions_come_again_after_a_wrong_answer_only(make_study):
     again = check_page(study, asked, 1, reminders=[asked[0].reminder])
     assert "How to answer" in again
     assert asked[0].reminder in unescape(again)
-    assert "Tries left: 1." in again
+    assert "Attempts left: 1." in again
 
 
 def test_no_option_of_the_questions_is_marked(make_study):

@@ -35,7 +35,7 @@ def test_the_analysis_prints_draws_and_writes_itself(tables, tmp_path, one_figur
     assert found.agreement["rho"].tolist() == [1.0]
     printed = str(found).splitlines()
     assert [line for line in printed if line.startswith("PSNR    5  1.0000")] != []
-    assert printed[-1].startswith("Metrics of one band cannot be told apart")
+    assert printed[-1].startswith("Metrics of one band do not differ significantly")
     drawn = found.figures()
     assert [one.stem for one in drawn][:3] == ["forest", "order", "auc"]
     assert drawn[0].draw(89).get_size_inches()[0] == pytest.approx(89 / 25.4)

@@ -58,7 +58,7 @@ def test_with_two_classes_the_layer_before_decides_between_factors(activation, b
 
 
 def test_two_factors_close_together_are_told_apart_in_float32_too():
-    model = without_head_bias(nn.Sigmoid, classes=2, seed=244)  # the other is 2.5 % off
+    model = without_head_bias(nn.Sigmoid, classes=2, seed=244)  # the other is 2.5% off
     seen = leak(model.float(), picture().float(), label=1)
     found = last_slope(chain_of(seen), 1)
     assert torch.allclose(found, true_slope(model, picture().float(), 1).double(), rtol=1e-3)

@@ -86,7 +86,7 @@ def model(images):
 
 
 def test_the_adapter_reads_the_weights_as_they_are_meant(model, images):
-    # Published: 91.7 % on all of CIFAR-10; with a wrong shortcut or scale it is far less.
+    # Published: 91.7% on all of CIFAR-10; with a wrong shortcut or scale it is far less.
     assert accuracy(model, images) > 0.8
 
 

@@ -79,7 +79,7 @@ def test_few_models_ranked_alike_are_not_called_certain(
     (psnr,) = [line for line in lines if line.startswith("PSNR")]
     assert f"1.000 {interval}" in psnr
     assert "[1.00, 1.00]" not in done.stdout
-    assert "Intervals: 95 % over models, of ρ after Bonett and Wright" in done.stdout
+    assert "Intervals: 95% over models, of ρ after Bonett and Wright" in done.stdout
     p = read_table(tmp_path / "out" / "tables" / "differences.csv")["p"]
     assert not (p < 2 / 720).any()  # what no exact test of 6 models could go below
 
@@ -260,7 +260,7 @@ def test_scores_with_a_column_a_metric_are_read_as_in_python(files, tmp_path, en
     found = run("compare", files[0], path, *told, *FEW)
     assert (found.exit_code, found.stdout) == (0, long.stdout), found.output
     undirected = run("compare", files[0], path, *FEW)
-    assert "what no metric is called was not read: mine;" in undirected.stdout
+    assert "Columns that are no metric were not read: mine;" in undirected.stdout
     getattr(wide.drop(columns=keys[:3]), f"to_{ending}")(path, index=False)
     nobodys = run("compare", files[0], path, *FEW)
     assert "lacks the column model, and the votes are on 5 models" in nobodys.stderr

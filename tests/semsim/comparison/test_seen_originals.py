@@ -155,7 +155,7 @@ def test_those_of_which_nothing_is_known_do_not_count(labels, checkpoints):
 
 def test_scores_of_a_semsim_whose_checkpoint_is_not_here_tell_nothing(labels, checkpoints):
     said = notes(labels(0), checkpoints, "elsewhere")
-    unknown = "not known which of these originals it learned from, as no checkpoint here says it."
+    unknown = "not known which of these originals it learned from, as no checkpoint here has it."
     assert said == f"SemSim (elsewhere): {unknown}"
 
 

@@ -42,7 +42,7 @@ def test_noise_is_that_multiple_of_the_clip_over_the_batch():
     (found,) = DpSgd(clip=2.0, noise=0.5).noised_mean(
         [torch.zeros(200, 50)], 4, torch.Generator().manual_seed(0), "train"
     )
-    assert found.std().item() == pytest.approx(0.25, rel=0.03)  # 10,000 draws: ±0.7 %
+    assert found.std().item() == pytest.approx(0.25, rel=0.03)  # 10,000 draws: ±0.7%
 
 
 def test_what_one_image_shares_is_clipped_before_later_parts_see_it():

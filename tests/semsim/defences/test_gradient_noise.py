@@ -11,7 +11,7 @@ def test_noise_has_the_standard_deviation_asked_for():
     noisy, _ = GradientNoise(std=0.02).gradients(
         GRADIENTS, torch.Generator().manual_seed(0), "attack"
     )
-    assert noisy.std().item() == pytest.approx(0.02, rel=0.03)  # 10,000 draws: ±0.7 %
+    assert noisy.std().item() == pytest.approx(0.02, rel=0.03)  # 10,000 draws: ±0.7%
     assert abs(noisy.mean().item()) < 0.001
 
 
@@ -19,7 +19,7 @@ def test_laplacian_noise_has_its_standard_deviation_and_heavier_tails():
     noisy, _ = GradientNoise(std=0.02, distribution="laplacian").gradients(
         GRADIENTS, torch.Generator().manual_seed(0), "attack"
     )
-    assert noisy.std().item() == pytest.approx(0.02, rel=0.05)  # 10,000 draws: ±1.1 %
+    assert noisy.std().item() == pytest.approx(0.02, rel=0.05)  # 10,000 draws: ±1.1%
     kurtosis = ((noisy / noisy.std()) ** 4).mean().item()
     assert kurtosis == pytest.approx(6, rel=0.25)  # 3 would be Gaussian
     assert abs(noisy.mean().item()) < 0.001

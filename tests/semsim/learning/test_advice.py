@@ -12,7 +12,7 @@ def test_it_says_how_much_there_is_and_how_sure_the_test_is(tmp_path):
     labels = judged_labels(tmp_path, originals=8)
     said = expectation(count(labels, HoldOut(fraction=0.5)))
     assert said.startswith("4 originals with 16 triplets are less than the paper's smallest study")
-    assert "On 4 held-out originals no difference can be told from chance, which takes 6" in said
+    assert "On 4 held-out originals no difference is significant; that takes 6" in said
     many = count(judged_labels(tmp_path / "many", originals=18), HoldOut(fraction=0.5))
     told = expectation(many)
     assert told.endswith("the interval of each difference shows whether chance could make it.")

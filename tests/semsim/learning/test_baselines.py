@@ -116,7 +116,7 @@ def test_every_evaluation_has_the_start_and_the_shuffled_votes(done):
     assert "| Calibrated baseline (mine) |" in text
     pairs = round(card["training"][N_PAIRS])  # without the originals that choose the epoch
     assert 0 < pairs < outcome["in_sample"]["n_decided"]
-    assert f"- The calibrated baseline beside it: 4 weights, fitted to {pairs} pairs" in text
+    assert f"- The calibrated baseline: 4 weights, fitted to {pairs} pairs" in text
     assert "| 5 shuffles of the votes: mean [lowest, highest] |" in text
     for sentence in verdict_of(card["held_out"]).sentences:
         assert f"- {sentence}" in text

@@ -128,7 +128,7 @@ def test_people_read_the_same_facts():
         "- Study: not named; no votes, only majorities on 7 reconstructions",
         "- Models: m; n",
         "- Held out: some (model, share 0.25, seed 0); 1 reconstructions on neither side",
-        "1 reconstruction of 2 originals by 3 models; 95 % intervals in brackets.",
+        "1 reconstruction of 2 originals by 3 models; 95% intervals in brackets.",
         "| SemSim | 0.50 [-0.10, 0.80] | – | 0.90 [0.75, 1.00] | – | – |",
         "- lpips is left out: no weights",
         "- few models",

@@ -165,7 +165,7 @@ def test_the_standard_error_is_the_spread_over_repetitions():
     ]
     spread = np.std([one.value for one in found])
     typical = np.median([one.standard_error for one in found])
-    assert typical == pytest.approx(spread, rel=0.25)  # 200 repetitions know a spread to 10 %
+    assert typical == pytest.approx(spread, rel=0.25)  # 200 repetitions know a spread to 10%
 
 
 def test_five_images_have_a_value_but_no_error():

@@ -26,12 +26,12 @@ def test_every_table_has_its_numbers_and_its_texts_in_step(analysis):
 def test_agreement_shows_absolute_and_signed_values_and_reasons(analysis):
     found = table(analysis, "agreement")
     assert cell(found, 1, "|ρ|") == "0.618"
-    assert cell(found, 1, "ρ [95 %, models]") == "−0.618 [−0.90, −0.10]"
+    assert cell(found, 1, "ρ [95%, models]") == "−0.618 [−0.90, −0.10]"
     assert cell(found, 1, "p of ρ") == "< 0.001 (exact)"
     assert cell(found, 0, "ρ, one model left out") == "0.60 to 0.75"
-    assert cell(found, 0, "τ [95 %, models]") == "0.472 [0.12, 0.75]"
+    assert cell(found, 0, "τ [95%, models]") == "0.472 [0.12, 0.75]"
     assert cell(found, 0, "ρ, images resampled") == "0.60 to 0.72"
-    assert cell(found, 2, "ρ [95 %, models]") == f"undefined: {WHY}"
+    assert cell(found, 2, "ρ [95%, models]") == f"undefined: {WHY}"
     assert cell(found, 2, "|ρ|") == "–"
 
 
@@ -82,7 +82,7 @@ def test_models_come_most_recognised_first_and_count_infinite_values(analysis):
     models["mse:n_inf"] = [0, 0, 0, 2]
     found = table(replace(analysis, models=models), "models")
     assert found.cells["Model"].tolist() == [f"resnet/{i} <b>" for i in range(4)]
-    assert cell(found, 0, "People [95 %]") == "0.900 [0.85, 0.95]"
+    assert cell(found, 0, "People [95%]") == "0.900 [0.85, 0.95]"
     assert cell(found, 0, "MSE ↓") == "20.12 [19.62, 20.62] (and 2 × ∞)"
     assert cell(found, 3, "PSNR (dB) ↑").startswith("∞")
 
@@ -101,8 +101,8 @@ def test_the_table_of_models_has_attackers_where_one_is_known(analysis):
 
 def test_the_best_of_each_scope_is_marked(analysis):
     found = table(analysis, "auc")
-    assert cell(found, 0, "AUC [95 %]") == "0.600 [0.55, 0.75]"
-    assert cell(found, 6, "AUC [95 %]") == "undefined: the same value for every image"
+    assert cell(found, 0, "AUC [95%]") == "0.600 [0.55, 0.75]"
+    assert cell(found, 6, "AUC [95%]") == "undefined: the same value for every image"
     assert {row for row, _ in found.best} == {0, 1, 2, 3, 4, 5}  # PSNR and MSE tie
 
 
@@ -112,7 +112,7 @@ def test_the_ceiling_or_why_there_is_none(analysis):
         *("5", "2 against 3", "10", "0.900 [0.70, 0.95]", "0.800 [0.60, 0.90]")
     ]
     none = table(replace(analysis, ceiling=Ceiling(undefined="one annotator")), "ceiling")
-    assert none.cells["ρ [95 %]"].tolist() == ["undefined: one annotator"]
+    assert none.cells["ρ [95%]"].tolist() == ["undefined: one annotator"]
 
 
 def test_differences_rules_backbones_and_the_matrix(analysis):
@@ -144,11 +144,11 @@ def test_a_number_without_an_interval_says_why(analysis):
         ceiling=Ceiling(n_annotators=2, sizes=(1, 1), rho=1.0, tau=1.0, interval_undefined=why),
     )
     found = table(few, "agreement")
-    assert cell(found, 0, "ρ [95 %, models]") == f"0.670 [{why}]"
+    assert cell(found, 0, "ρ [95%, models]") == f"0.670 [{why}]"
     assert cell(found, 0, "ρ, images resampled") == "undefined: every resample is alike"
     assert f"0.670 [{why}]" in table(few, "table1").cells["PSNR"].tolist()
-    assert cell(table(few, "ceiling"), 0, "τ [95 %]") == f"1.000 [{why}]"
-    shown = cell(table(few, "differences"), 0, "ρ of A − ρ of B [95 %]")
+    assert cell(table(few, "ceiling"), 0, "τ [95%]") == f"1.000 [{why}]"
+    shown = cell(table(few, "differences"), 0, "ρ of A − ρ of B [95%]")
     assert shown == f"0.050 [{why}]"
 
 

@@ -18,7 +18,7 @@ def test_the_mark_is_the_upper_tail_of_a_binomial(right, tested, classes):
 
 def test_from_which_share_on_a_target_is_better_than_guessing():
     marks = [is_chance(right, 470, 1 / 47) for right in range(471)]
-    assert marks.index(False) == 16  # 3.4 %, where 2.1 % is guessing
+    assert marks.index(False) == 16  # 3.4%, where 2.1% is guessing
     assert not any(marks[16:])
     assert is_chance(50, 100, 1 / 2)
 

@@ -66,7 +66,7 @@ def test_noise_moves_weights_as_far_as_it_says():
     still, noisy = (carry_out(training(f"dp-sgd:clip=2,noise={noise}")) for noise in (0, 3))
     pairs = zip(still.parameters(), noisy.parameters(), strict=True)
     moved = torch.cat([(a - b).flatten() for a, b in pairs])
-    assert moved.std().item() == pytest.approx(0.5 * 3 * 2 / 30, rel=0.05)  # 12,600 weights: ±0.6 %
+    assert moved.std().item() == pytest.approx(0.5 * 3 * 2 / 30, rel=0.05)  # 12,600 weights: ±0.6%
 
 
 def test_the_loss_falls_where_noise_is_small():

@@ -47,4 +47,4 @@ def test_uniform_start_is_seeded_and_fills_its_range():
     assert torch.equal(drawn, weights(0))
     assert not torch.equal(drawn, weights(1))
     assert 0.49 < drawn.abs().max() <= 0.5
-    assert drawn.std().item() == pytest.approx(0.5 / 3**0.5, rel=0.05)  # 8,136 draws: ±0.5 %
+    assert drawn.std().item() == pytest.approx(0.5 / 3**0.5, rel=0.05)  # 8,136 draws: ±0.5%

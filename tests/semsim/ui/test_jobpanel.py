@@ -72,7 +72,7 @@ def visible(updates):
 def test_a_running_job_shows_its_share_and_the_time_left():
     page = draw()
     assert page.bar() == "25"
-    assert "25 % · epoch 1 · about 2 min 5 s left" in page.text
+    assert "25% · epoch 1 · about 2 min 5 s left" in page.text
     assert "Running" in page.text
 
 
@@ -95,7 +95,7 @@ def test_a_job_that_is_done_says_how_long_it_took():
 def test_a_job_that_is_done_no_longer_says_what_it_was_at_but_where_it_ended_early():
     assert "judging" not in draw(state=JobState.DONE, progress=Progress(4, 4, "judging")).text
     early = draw(state=JobState.DONE, progress=Progress(3, 4, "no better for 10 epochs"))
-    assert "75 % · no better for 10 epochs" in early.text
+    assert "75% · no better for 10 epochs" in early.text
 
 
 def test_a_failed_job_shows_the_message_and_not_the_traceback():
@@ -106,7 +106,7 @@ def test_a_failed_job_shows_the_message_and_not_the_traceback():
 
 def test_a_failed_job_is_not_drawn_as_if_all_of_it_were_done():
     page = draw(state=JobState.FAILED, progress=Progress(6, 6, "tried"), error="No picture.")
-    assert "100 %" not in page.text
+    assert "100%" not in page.text
     assert "progressbar" not in str(page.tags)
     assert draw(state=JobState.FAILED, progress=Progress(3, 6, "tried")).bar() == "50"
 

@@ -303,7 +303,7 @@ def test_a_result_says_how_it_learned_and_what_counts_in_the_baseline():
     split = {"words": "originals it has not seen"}
     made = {**RESULT, "results": results, "settings": settings, "split": split}
     html = result_html({**made, "held_out": judged, "in_sample": judged}, DEMO)
-    assert "The calibrated baseline beside it: 2 weights, fitted to 31 pairs" in html
+    assert "The calibrated baseline: 2 weights, fitted to 31 pairs" in html
     assert "pixels 25% (weight 0.50), structure 75% (weight 1.50)" in html
     learned = "An untrained LeNet of seed 7, learned by the triplet loss from 162 triplets"
     assert learned in html

@@ -278,7 +278,7 @@ class Guest:
 
     def _model(self, fields: Fields) -> Fields:
         if self._client is None:
-            raise DataError("The server sent a model before it said what is trained.")
+            raise DataError("The server sent a model before the settings of the training.")
         if self._client.agreement:
             self._client.agreement.agree(unpack_keys(fields["keys"]))
         client = replace(self._client, share=float(fields.get("share", 0.0)))

@@ -304,7 +304,7 @@ def _server_tls(certificates: Path | None) -> list[str]:
         if not path.is_file():
             raise SettingsError(
                 f"{certificates} has no {name}. semsim-studio federated certificates makes a "
-                "folder with what is needed."
+                "folder with all files."
             )
         found += [option, str(path)]
     return found

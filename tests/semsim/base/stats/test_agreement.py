@@ -273,9 +273,9 @@ def test_few_models_have_a_difference_and_no_test_of_it(n):
 
 @pytest.mark.parametrize("r", [0.0, 0.7])
 def test_of_six_models_metrics_that_are_alike_rarely_differ(r):
-    """Normal scores, two metrics that follow people equally well: 5 % of p below 0.05 at most.
+    """Normal scores, two metrics that follow people equally well: 5% of p below 0.05 at most.
 
-    200 studies: where the truth is 5 %, more than 20 of them come up once in 1,000 times.
+    200 studies: where the truth is 5%, more than 20 of them come up once in 1,000 times.
     """
     draw = np.random.default_rng(0)
     small = 0
@@ -380,7 +380,7 @@ def test_every_human_score_beside_every_metric():
 def test_a_rule_without_an_answer_says_why():
     silent = voted(TABLED, np.ones((50, 5)))
     table = rule_table([MSE], silent, TABLED_LAYOUT).set_index("rule")
-    assert table.loc["dawid-skene", "undefined"] == "Dawid-Skene: every vote says the same"
+    assert table.loc["dawid-skene", "undefined"] == "Dawid-Skene: all votes are equal"
     assert table.loc["majority", "undefined"] == "people: the same value for every model"
     assert table["rho"].isna().all()
 

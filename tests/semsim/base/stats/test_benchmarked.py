@@ -6,7 +6,7 @@ import pytest
 from benchmarks import replays, statistics
 from benchmarks.keeping import Finds
 
-REPEATS = 20  # what is measured takes thousands; 20 studies tell 95 % from a half
+REPEATS = 20  # what is measured takes thousands; 20 studies tell 95% from a half
 
 
 @pytest.fixture(autouse=True)

@@ -201,7 +201,7 @@ def test_the_variance_of_tau_of_correlated_pairs_by_simulation():
     x, noise = draw.normal(size=(2, repeats, 6))
     found = kendall_rows(x, r * x + np.sqrt(1 - r**2) * noise).var()
     expected = kendall_variance(2 / np.pi * np.arcsin(r), 6)
-    # the standard error of a variance is about √(2 / 4000) = 2.2 % of it
+    # the standard error of a variance is about √(2 / 4000) = 2.2% of it
     assert found == pytest.approx(expected, rel=0.08)
 
 
@@ -281,7 +281,7 @@ def test_alike_and_nearly_alike_do_not_differ():
 
 @pytest.mark.parametrize(("n", "r"), [(6, 0.9), (8, 0.6), (14, 0.9)])
 def test_intervals_hold_the_true_value_of_normal_scores(n, r):
-    """600 studies: where 95 % of intervals hold it, fewer than 0.92 do once in 1,000 times."""
+    """600 studies: where 95% of intervals hold it, fewer than 0.92 do once in 1,000 times."""
     draw = np.random.default_rng(0)
     x, noise = draw.normal(size=(2, 600, n))
     y = r * x + np.sqrt(1 - r**2) * noise

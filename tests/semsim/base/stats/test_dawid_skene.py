@@ -110,8 +110,8 @@ def test_the_order_of_votes_does_not_matter(even, seed):
     ("votes", "why"),
     [
         (np.full((3, 2), np.nan), "there are no votes"),
-        (np.ones((3, 2)), "every vote says the same"),
-        (np.zeros((3, 2)), "every vote says the same"),
+        (np.ones((3, 2)), "all votes are equal"),
+        (np.zeros((3, 2)), "all votes are equal"),
     ],
 )
 def test_undefined_with_a_reason(votes, why):

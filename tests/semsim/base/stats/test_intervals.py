@@ -56,7 +56,7 @@ def test_the_interval_of_a_mean_is_students():
 def test_the_error_of_a_mean_of_many_is_that_of_all():
     values = np.random.default_rng(1).normal(size=(5000, 1))
     spread = error(jackknifed(values), 5000)
-    assert spread[0] == pytest.approx(stats.sem(values)[0], rel=0.15)  # 250 groups: 4.5 %
+    assert spread[0] == pytest.approx(stats.sem(values)[0], rel=0.15)  # 250 groups: 4.5%
 
 
 @pytest.mark.parametrize(("n", "count"), [(9, 4), (24, 12), (24, 19), (2000, 700)])

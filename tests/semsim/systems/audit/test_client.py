@@ -66,7 +66,7 @@ def test_a_network_without_a_gradient_is_audited_without_its_client(tmp_path):
     )
     done = run(f"{tmp_path / 'net.py'}:Net", "--input", "3x8x8")
     assert done.exit_code == 0, done.output
-    assert "What a client could notice is unknown: No parameter of the model" in done.output
+    assert "Signs for a client are unknown: No parameter of the model" in done.output
 
 
 def test_what_c_of_m_refuses_stays_an_error_where_its_ranks_or_figure_are_asked_for(tmp_path):

@@ -75,7 +75,7 @@ def test_too_many_rows_and_strange_sizes_are_refused():
 def test_the_page_opens_with_the_first_variant(page):
     _, _, [(load, outputs)] = page
     before = {output.elem_id: output.value for output in outputs}
-    unknown = "Nothing is known of what can be recognised until an example is attacked."
+    unknown = "Attack an example to see whether people could recognise the images."
     assert unknown in before["audit-lead"]
     shown = dict(zip([output.elem_id for output in outputs], load(), strict=True))
     assert unknown in shown["audit-lead"]

@@ -228,7 +228,7 @@ def test_what_cannot_be_a_table_is_refused_with_what_to_do(tmp_path):
     refused("x,y\n" + "\n".join(f"{i},{i}" for i in five), "no column 'z'.*x, y", target="z")
     refused("x,y\n" + "\n".join(f"{i},3" for i in five), "'y' is 3 everywhere")
     refused("x,y\n" + "\n".join(f"{i},w{i}" for i in five), "5 different words.*folder:root")
-    refused("y\n" + "\n".join(map(str, five)), "no column beside the target")
+    refused("y\n" + "\n".join(map(str, five)), "no column except the target")
     refused("x,y\n1,1\n,2\n3,3\n4,4\n5,5\n", "'x' holds numbers.*row 3.*Fill them in")
     many = "\n".join(f"name{i},{i}" for i in range(101))
     refused(f"x,y\n{many}\n", "101 different words.*Leave the column out")

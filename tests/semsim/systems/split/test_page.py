@@ -149,7 +149,7 @@ def test_what_a_plan_makes_is_told(tmp_path):
 def test_scores_are_told_with_their_spread_and_words_are_escaped():
     html = summary.scores_html([{**ROW, "shadow_low": 0.33, "shadow_high": 0.824}])
     assert "0.500 ± 0.100" in html
-    assert "33–82 %" in html
+    assert "33–82%" in html
     assert "95.0% (-2.0 points)" in html
     assert "needs the originals" in html
     assert "<b>" not in html

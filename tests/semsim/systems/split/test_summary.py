@@ -87,10 +87,10 @@ def test_how_well_the_shadows_learned_stands_beside_what_they_gave():
     table = pd.DataFrame(runs(ENSEMBLER, (0.1, 0.2)) + runs("single", (0.5,)))
     table["shadow_accuracy"] = [0.33, 0.824, 0.9]
     text = summary_text(summary(table))
-    assert "33–82 %" in text
-    assert " 90 %" in text
+    assert "33–82%" in text
+    assert " 90%" in text
     told = verdict(table, ENSEMBLER, "single", "adaptive")
-    assert told.endswith("the shadows name 33–82 % of public inputs right, against 90 %.")
+    assert told.endswith("the shadows name 33–82% of public inputs right, against 90%.")
 
 
 def test_attacks_on_one_system_are_no_spread_over_systems():
