@@ -22,7 +22,8 @@ def expectation(counts: SplitCounts) -> str:
         f"{counted(usable, 'original')} with {counted(triplets, 'triplet')} are "
         f"{'less' if few else 'no less'} than the paper's smallest study had, {FEW_ORIGINALS} with "
         f"{FEW_TRIPLETS}. Only its test shows whether a SemSim beats pixels, the calibrated "
-        f"baseline and its initial weights. On {counted(n_test, 'held-out original')} {_told(n_test)}."
+        "baseline and its initial weights. "
+        f"On {counted(n_test, 'held-out original')} {_told(n_test)}."
     )
 
 

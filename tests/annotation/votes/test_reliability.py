@@ -126,7 +126,7 @@ def test_what_cannot_be_told_apart_has_no_label(even):
 
 @BOTH
 @pytest.mark.parametrize(
-    ("answers", "words"), [({}, "no votes yet"), ({"m/1": "cc", "m/2": "c"}, "says the same")]
+    ("answers", "words"), [({}, "no votes yet"), ({"m/1": "cc", "m/2": "c"}, "votes are equal")]
 )
 def test_what_is_undefined_is_explained(even, answers, words):
     model = model_of(ballots(votes_of(answers)), even=even)

@@ -599,7 +599,7 @@ def test_a_link_of_another_study_or_of_nobody_is_none(app, join, make_study):
     for given in (link, "/me/x", "nonsense"):
         told = TestClient(app).post(f"/join/{study.token}", data={"link": given})
         assert told.status_code == 403
-        assert "no personal link of this study" in told.text
+        assert "a personal link of this study" in told.text
     assert TestClient(app).get("/me/nonsense").status_code == 404
 
 
@@ -665,7 +665,7 @@ def test_a_link_with_an_unfilled_placeholder_lets_nobody_in(app, store, make_stu
         client.post(f"/join/{study.token}", data=sent),
     ):
         assert reply.status_code == 400
-        assert "left a placeholder in it" in reply.text
+        assert "left a placeholder in the link" in reply.text
         assert "To try a link, put a word of your own there each time" in reply.text
     assert store.read(lambda tx: tx.query(AnnotatorRow).count()) == 0
 

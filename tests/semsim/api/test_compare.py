@@ -82,7 +82,7 @@ def test_scores_with_a_column_a_metric_are_those_with_a_row_a_metric(tables, tmp
     own = compared(tmp_path, votes, wide.assign(mine=wide["psnr"]), higher_leaks=["mine"])
     assert set(own.agreement["metric"]) == {"psnr", "mine"}
     undirected = compared(tmp_path, votes, wide.assign(mine=wide["psnr"]))
-    assert [note for note in undirected.analysis.notes if "was not read: mine;" in note] != []
+    assert [note for note in undirected.analysis.notes if "were not read: mine;" in note] != []
     assert [note for note in own.analysis.notes if "was not read" in note] == []
 
 

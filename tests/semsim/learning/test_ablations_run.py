@@ -324,7 +324,7 @@ def test_studies_that_cannot_be_judged_together_are_refused_before_a_job_is_made
         lambda: queue_judged(asked, mixed, place, root),
         lambda: queue_ablation(PLAN, mixed, place, root),
     ):
-        with pytest.raises(DataError, match=r"cannot be judged together.*got 3, 5"):
+        with pytest.raises(DataError, match=r"do not go together.*got 3, 5"):
             queue()
     assert jobs.list_jobs(root) == []
 

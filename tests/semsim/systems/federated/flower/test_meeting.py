@@ -151,7 +151,7 @@ def test_what_goes_wrong_at_a_client_is_told_at_both_ends(number, data, words):
 
 def test_a_model_before_the_settings_is_refused():
     guest = guests(1)[0]
-    assert "before it said" in guest.answer("model", {"model": b"", "round": 1})["error"]
+    assert "before the settings" in guest.answer("model", {"model": b"", "round": 1})["error"]
 
 
 def test_facts_are_json_and_tell_no_example():
