@@ -11,7 +11,7 @@ def test_what_is_drawn_is_the_index():
     assert list(frame["known"]) == [3072, 867]
     assert list(frame["hidden"]) == [0, 4533]
     assert list(frame["contribution"]) == [0.0, -2266.5]
-    assert figure.title == "What CNN3 hides from the attacker: c(M) = −2,266.5"
+    assert figure.title == "Values that CNN3 hides from the attacker: c(M) = −2,266.5"
 
 
 def test_bars_are_as_long_as_the_numbers():

@@ -121,7 +121,7 @@ def test_words_carry_the_figures():
         [result(REFERENCE, 0.0), result("uplink", 1.0), failed("server-pbpfl")], ORIGINALS
     )
     yard, uplink, gone = (sentence(score) for score in scores)
-    assert "yardstick" in yard
+    assert "the reference: a server" in yard
     assert "protection from this attack" in uplink
     assert f"{scores[1].difference:+.2f}" in uplink
     assert "6 of 6" in gone
