@@ -83,7 +83,7 @@ def test_columns_of_numbers_are_offered_and_what_is_chosen_stands_on_compare(
     ("metrics", "why"),
     [
         ({"psnr": {"column": "psnr", "leaks": "higher"}}, "psnr is computed here already"),
-        ({"edges": {"column": "edges", "leaks": ""}}, "Say of edges whether"),
+        ({"edges": {"column": "edges", "leaks": ""}}, "Choose for edges whether"),
         ({"edges": {"column": "gone", "leaks": "lower"}}, "lacks the columns gone"),
         ({"w": {"column": "words", "leaks": "lower"}}, "line 2, column words: 'x' is no number"),
         ({"human": {"column": "edges", "leaks": "lower"}}, "No metric can be called human"),
