@@ -83,7 +83,7 @@ def audit(
     figure: Annotated[Path | None, typer.Option(help="File for the picture: .png or .svg.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Print c(M) of a network layer by layer, what it means, and what small changes would do.
+    """Print c(M) of a network layer by layer, its meaning, and the effect of small changes.
 
     A layer that widens, putting out more values than it gets, binds the input of the next one
     (COPA's pull-back); the paper asks that its weight has full rank too, which --verify computes.
