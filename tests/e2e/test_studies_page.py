@@ -253,6 +253,22 @@ def test_a_setting_is_changed_in_a_field_of_its_kind(page, server, store, new_st
     told(page, "Saved as version 4.")
     assert spec().image_scale == 8
 
+    change("image_scale")
+    page.get_by_label("Why").fill(" ")
+    saved.click()
+    expect(page.get_by_label("Why")).to_be_focused()
+    page.get_by_label("Why").fill("Again")
+    saved.click()
+    expect(scale).to_be_focused()
+    expect(scale).to_have_attribute("aria-invalid", "true")
+    expect(scale).to_have_accessible_description(
+        "Nothing would change: the study has these settings already."
+    )
+    scale.fill("9")
+    saved.click()
+    told(page, "Saved as version 5.")
+    assert spec().image_scale == 9
+
 
 def test_a_problem_stands_by_its_step_and_gold_items_are_pasted(page, server, store) -> None:
     choose(page, "convnet8")

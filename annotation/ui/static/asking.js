@@ -2,11 +2,11 @@
 
 const NOBODY = "The studio does not answer. Try again.";
 
-// The answer. Throws an Error with what the server says is wrong, or that nobody answers.
+// The answer. Throws an Error with what the server says is wrong and its status, or that nobody answers.
 export async function asked(address, options) {
   const reply = await fetch(address, options).catch(() => null);
   if (reply?.ok) return reply;
-  throw new Error((reply && told(await reply.text())) || NOBODY);
+  throw Object.assign(new Error((reply && told(await reply.text())) || NOBODY), { status: reply?.status });
 }
 
 export function sent(address, content) {

@@ -1,7 +1,7 @@
 // A new study in four steps: the form is the state, the server says what it would mean.
 
 import { sent } from './asking.js';
-import { valueOf } from './fields.js';
+import { goToWrong, markWrong, unmarkAll, valueOf } from './fields.js';
 import { namedTexts } from './named.js';
 import { rooted } from './root.js';
 import { recall, remember } from './tabs.js';
@@ -172,30 +172,10 @@ function showProblems(problems, fields = {}) {
 const fieldOf = (name) => $(`[data-setting="${CSS.escape(name)}"], #${CSS.escape(name)}`);
 
 function markFields(problems, fields) {
-  for (const note of all('.nw-wrong')) note.remove();
-  for (const field of all('[data-setting][aria-invalid], #gold[aria-invalid]')) {
-    field.removeAttribute('aria-invalid');
-    field.removeAttribute('aria-describedby');
-  }
+  unmarkAll();
   for (const line of Object.values(problems).flat().filter((one) => fieldOf(fields[one] ?? '-'))) {
-    const field = fieldOf(fields[line]);
-    const note = paragraph(line);
-    note.id = `wrong-${fields[line]}`;
-    note.className = 'nw-wrong';
-    field.setAttribute('aria-invalid', 'true');
-    field.setAttribute('aria-describedby', note.id);
-    field.closest('.nw-field').append(note);
+    markWrong(fieldOf(fields[line]), line);
   }
-}
-
-// The first field of the step that is marked as wrong gets the focus; answers whether there is one.
-function goToWrong() {
-  const box = $(`section[data-step="${at}"] .nw-wrong`)?.closest('.nw-field');
-  if (!box) return false;
-  const more = box.closest('details');
-  if (more) more.open = true;
-  [...box.querySelectorAll('input, select, textarea, button')].find((one) => !one.hidden)?.focus();
-  return true;
 }
 
 function showUnusual(rows) {
@@ -251,7 +231,7 @@ async function next() {
   if (at === 'pictures' && !draft().sets.length) {
     return showProblems({ pictures: ['Choose at least one set of pictures.'] });
   }
-  if (!goToWrong()) go(STEPS[STEPS.indexOf(at) + 1]);
+  if (!goToWrong($(`section[data-step="${at}"]`))) go(STEPS[STEPS.indexOf(at) + 1]);
 }
 
 async function create() {
@@ -270,7 +250,7 @@ async function create() {
     }
     showProblems(told.problems, told.fields);
     if (!told.problems[at]) go(STEPS.find((step) => told.problems[step]));
-    goToWrong();
+    goToWrong($(`section[data-step="${at}"]`));
   } catch (error) {
     showProblems({ review: [error.message] });
   }

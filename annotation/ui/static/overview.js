@@ -2,7 +2,7 @@
 
 import { sent } from './asking.js';
 import { copied } from './copying.js';
-import { valueOf } from './fields.js';
+import { goToWrong, markWrong, unmarkAll, valueOf } from './fields.js';
 import { namedTexts } from './named.js';
 import { follow } from './part.js';
 import { rooted } from './root.js';
@@ -116,7 +116,14 @@ function begin(study) {
     attempt(async () => {
       const { setting, why } = Object.fromEntries(new FormData($('#amend')));
       const field = $('#given [data-setting]');
-      const { version } = await send('amend', { setting, value: field ? valueOf(field) : '', why });
+      unmarkAll();
+      const { version } = await send('amend', { setting, value: field ? valueOf(field) : '', why }).catch((error) => {
+        if (error.status !== 422 || !field) throw error;
+        markWrong(field, error.message);
+        goToWrong($('#given'));
+        return {};
+      });
+      if (!version) return;
       tellNext(`Saved as version ${version}.`);
       location.reload();
     });
