@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from programs import needed
 from written_keys import written
 
 from benchmarks import attacks, linear, statistics, suite
@@ -113,7 +114,7 @@ def test_clean_clones_have_the_commit_and_the_environment_of_the_checkout(tmp_pa
     (root / ".gitignore").write_text(".venv")
     author = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
     for words in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "first"]):
-        subprocess.run(["git", *words], cwd=root, check=True)
+        subprocess.run([needed("git"), *words], cwd=root, check=True)
     (root / "later").touch()
     monkeypatch.setattr(suite, "ROOT", root)
     with suite.checkouts(2) as places:

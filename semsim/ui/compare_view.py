@@ -91,7 +91,7 @@ def not_recorded() -> str:
 
 
 def no_scores(comparison: Comparison, job: Job | None) -> str:
-    """Return HTML of what is computed before the first answer, and of the time it will take."""
+    """Return HTML of the metrics that are computed before the first answer, and of their job."""
     names = {name for _, name in comparison.book.missing}
     titles = [spec.title for spec in comparison.specs if spec.name in names]
     n_models = len(comparison.analysis.models)

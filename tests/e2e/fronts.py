@@ -14,6 +14,7 @@ from helpers import ROOT, limit, until
 from programs import needed
 
 from semsim.base.storage.ports import reserved_port
+from semsim.systems.federated.flower.certificates import CERTIFICATE, KEY, write_certificates
 
 NAME = "lab.example.org"  # as the files call this machine
 STICKY = "    hash $cookie_semsim_account$cookie_semsim_session consistent;\n"
@@ -27,10 +28,7 @@ def nginx(
 
     ports: of the processes. The certificate is of its own making.
     """
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    told = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}"]
-    made = ["openssl", *told, "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(made, check=True, capture_output=True)
+    write_certificates(folder / "tls", [NAME], days=2)
     own = "".join(
         f"{one}_temp_path {folder / one};\n"
         for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -41,8 +39,8 @@ def nginx(
     command = [needed("nginx"), "-p", str(folder), "-c", str(config)]
     with reserved_port() as port:
         here = {
-            f"/etc/ssl/private/{NAME}.key": str(key),
-            f"/etc/ssl/certs/{NAME}.pem": str(certificate),
+            f"/etc/ssl/private/{NAME}.key": str(folder / "tls" / KEY),
+            f"/etc/ssl/certs/{NAME}.pem": str(folder / "tls" / CERTIFICATE),
             "listen 443": f"listen 127.0.0.1:{port}",
             **other,
         }

@@ -34,7 +34,8 @@ from semsim.base.columns import SCORE_COLUMNS
 from semsim.base.errors import DataError, MissingExtraError
 from semsim.base.stats.evidence import gather
 
-SHORT = 0.3  # seconds for a reply, of a server that hangs for longer
+SHORT = limit(0.3)  # seconds for a reply, of a server that hangs for longer
+USUAL = limit(5)  # the same of a server that answers
 MODEL = "toy-vl"
 ITEMS = 8  # of `small_study`
 
@@ -52,7 +53,7 @@ def made(make_study):
 
 @pytest.fixture
 def run_of(store, images):
-    def make(study, server, n=1, key=KEY, timeout=5.0, **how):
+    def make(study, server, n=1, key=KEY, timeout=USUAL, **how):
         endpoint = Endpoint(address=server.url, model=MODEL, key=key, timeout=timeout)
         return Run(
             store=store, study=study, images=images, endpoint=endpoint, n_annotators=n, **how
@@ -235,7 +236,7 @@ def test_refusals_and_malformed_answers_are_counted_and_never_asked_again(store,
     [
         Said(status=500),
         Said(status=503),
-        Said(hang=1.0),
+        Said(hang=3 * SHORT),
         Said(cut=True),
         Said(raw=b"<html>"),
         Said(raw=b"{}"),
@@ -252,15 +253,30 @@ def test_what_may_pass_is_tried_again(store, made, run_of, failure):
     assert len(server.asked) == ITEMS + 2
 
 
+class Counted(threading.Event):
+    """Stops a run, and lists for how many seconds the run waited."""
+
+    def __init__(self):
+        super().__init__()
+        self.waits = []
+
+    def wait(self, timeout=None):
+        if timeout:
+            self.waits.append(timeout)
+        return super().wait(timeout)
+
+
 def test_who_asks_for_fewer_calls_is_left_alone_for_so_long(made, run_of):
     def says(asked):
         wait = Said(status=429, headers={"Retry-After": "0.4"})
         return wait if asked.number == 3 else first_word(asked)
 
+    stop = Counted()
     with serving(says) as server:
-        run_of(made, server)()
+        run_of(made, server, stop=stop)()
     assert server.times[3] - server.times[2] >= 0.4
-    assert server.times[2] - server.times[1] < 0.4  # the control: nobody waits without being asked
+    assert len(stop.waits) <= 1  # the control: nobody waits without being asked
+    assert all(seconds <= 0.4 for seconds in stop.waits)
 
 
 def test_a_date_is_a_retry_after_too(made, run_of):
@@ -274,9 +290,11 @@ def test_a_date_is_a_retry_after_too(made, run_of):
             else first_word(asked)
         )
 
+    stop = Counted()
     with serving(says) as server:
-        run_of(made, server, budget=Budget(pictures=1))()
-    assert 0.8 < server.times[1] - server.times[0] < 3
+        run_of(made, server, budget=Budget(pictures=1), stop=stop)()
+    assert server.times[1] - server.times[0] > 0.8
+    assert all(seconds <= 2 for seconds in stop.waits)
 
 
 def test_an_endpoint_that_stays_away_ends_the_run_and_keeps_what_is_there(store, made, run_of):

@@ -59,8 +59,9 @@ def test_without_a_study_or_anybody_the_page_says_what_to_do(client, make_study)
     assert 'href="/studio/new"' in client.get(PAGE).text
     study = make_study()
     page = shown(client, study)
-    assert f'href="/join/{study.token}"' in page
+    assert f'href="/studio/overview?study={study.id}"' in page
     assert "Get the link for people" in page
+    assert study.token not in page
     simulated = make_study(name="simulated", simulated=True)
     assert "/join/" not in shown(client, simulated)
 
