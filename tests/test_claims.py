@@ -219,7 +219,6 @@ def test_a_result_of_a_branch_is_stamped_with_a_commit_that_stays(tmp_path, monk
 
 # Numbers that rest on no units: keys by file, and why.
 WITHOUT_N = {
-    **dict.fromkeys(("few-models", "leniency", "stopping"), (r".+", "not measured anew")),
     "demo": (r"shuffled\.n", "a count of units"),
     "gain-symbols": (r".+\.(tv|curvature)", "settings that were chosen"),
     "imprint": (
