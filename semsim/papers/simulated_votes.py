@@ -241,7 +241,8 @@ def _train(
         place, learned, held, epochs, place, juror=juror, checkpoint=begun, report=report
     )
     keep_juror(juror, found, path, cpu_seconds=time.process_time() - started)
-    begun.unlink()
+    for one in path.parent.glob(f"{path.stem}-*.begun"):
+        one.unlink()
 
 
 def _votes_on(one: PairSet, task: str, jurors: dict[str, TrainedJuror]) -> pd.DataFrame:

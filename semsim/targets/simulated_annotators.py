@@ -36,6 +36,7 @@ from semsim.types import LabelledImages
 
 NOTHING = "nothing"  # the last class of a juror: there is nothing to be named
 _NOTHINGS = 8  # one picture of nothing for so many of something
+_RATES = (1.0, 0.25)  # of a juror's learning rate, try by try
 _LIST = 20  # words among which a juror's certainty is measured, as many as a study offers
 
 
@@ -130,31 +131,37 @@ def juror_of(
 ) -> TrainedJuror:
     """Juror number `place` of any data set.
 
+    A network that names the same for every held-out picture has learned nothing, as where a
+    learning rate kills its ReLUs. It is trained once more, at the next of `_RATES`.
+
     Args:
         juror: Another than that of `JURORS`.
-        checkpoint: As `Training` takes it.
+        checkpoint: As `Training` takes it, a file a try: NAME-0, NAME-1.
         epochs: In tenths of those that it takes.
         held_out: Pictures that it does not learn, by which its threshold is set.
     """
     juror = juror or JURORS[place]
     bad = in_turn(juror.bad)
-    training = Training(
-        architecture=built(TARGETS, juror.architecture),
-        data=with_nothing(learned, seed),
-        settings=TrainSettings(
-            **{"batch_size": 32, **juror.training},
-            epochs=epochs * juror.epochs // 10,
-            lr=juror.lr,
-            seed=seed,
-        ),
-        device="cpu",
-        degrade=bad,
-        checkpoint=checkpoint,
-    )
-    model = carry_out(training, report)
     tested = with_nothing(held_out, seed + 1)
     pictures = bad(tested.images, torch.Generator().manual_seed(seed))
-    logs = log_probabilities(model, pictures)
+    for number, part in enumerate(_RATES):
+        training = Training(
+            architecture=built(TARGETS, juror.architecture),
+            data=with_nothing(learned, seed),
+            settings=TrainSettings(
+                **{"batch_size": 32, **juror.training},
+                epochs=epochs * juror.epochs // 10,
+                lr=juror.lr * part,
+                seed=seed,
+            ),
+            device="cpu",
+            degrade=bad,
+            checkpoint=checkpoint and checkpoint.with_stem(f"{checkpoint.stem}-{number}"),
+        )
+        model = carry_out(training, report)
+        logs = log_probabilities(model, pictures)
+        if len(np.unique(logs.argmax(axis=1))) > 1:
+            break
     return TrainedJuror(model=model, threshold=best_threshold(logs, tested.labels.numpy(), seed))
 
 

@@ -1,17 +1,21 @@
 """The jury: pictures it learns from, and the certainty from which it speaks."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from semsim.datasets.symbols import Symbols
-from semsim.targets import degrade
+from semsim.targets import degrade, simulated_annotators
 from semsim.targets.simulated_annotators import (
     JURORS,
     NOTHING,
     JurySettings,
     best_threshold,
     certainty,
+    juror_of,
     train_juror,
     with_nothing,
 )
@@ -83,3 +87,22 @@ def test_a_juror_is_trained_and_has_a_threshold():
     found = train_juror(0, JurySettings(per_class=2, test_per_class=1, epochs=1))
     assert found.model.classes[-1] == NOTHING
     assert 0 < found.threshold <= 1
+
+
+def test_a_network_that_names_the_same_for_every_picture_is_trained_again(data, monkeypatch):
+    juror, rates = replace(JURORS[0], lr=0.04), []
+    alive = juror_of(0, data, data, 10, 0, juror=juror).model
+    dead = copy.deepcopy(alive)
+    for weight in dead.parameters():
+        weight.data.zero_()
+
+    def trained(training, report):
+        rates.append(training.settings.lr)
+        return models.pop(0)
+
+    monkeypatch.setattr(simulated_annotators, "carry_out", trained)
+    models = [alive]
+    assert juror_of(0, data, data, 10, 0, juror=juror).model is alive
+    models = [dead, alive]
+    assert juror_of(0, data, data, 10, 0, juror=juror).model is alive
+    assert rates == [0.04, 0.04, 0.01]
