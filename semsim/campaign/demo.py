@@ -88,7 +88,7 @@ class DemoSettings:
     judge_per_class: int = 120
     jury_epochs: int = JurySettings.epochs
     jury_per_class: int = JurySettings.per_class
-    seed: int = setting(0, "Seed", "Seed of everything.")
+    seed: int = setting(0, "Seed", "Seed of all random draws.")
     together: int = setting(12, "Together", "Images attacked at once.", least=1)
     device: str = setting("auto", "Device", "auto, cpu, cuda or mps.")
     workers: int = setting(2, "Processes", "Processes, also on one GPU.", least=1)

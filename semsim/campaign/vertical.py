@@ -68,7 +68,7 @@ class VerticalRun:
     train: str = setting("", "Training", "As epochs=10,lr=0.01; empty: none.")
     width: int = 8
     hidden: int = 64
-    seed: int = setting(0, "Seed", "Seed of everything.")
+    seed: int = setting(0, "Seed", "Seed of all random draws.")
 
     def __post_init__(self) -> None:
         if self.images < 1:

@@ -197,7 +197,7 @@ def _option(setting: Field, importer: Importer | Recognise) -> Any:
 
 def _help(kind: str, importer: Importer) -> str:
     like = next(name for name, one in IMPORTERS.items() if type(one) is type(importer))
-    return (type(importer).__doc__ or "") if like == kind else f"{like}, set up for this file."
+    return (type(importer).__doc__ or "") if like == kind else f"{like} with its settings here."
 
 
 @app.command("scores")

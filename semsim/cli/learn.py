@@ -60,7 +60,7 @@ from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut, SplitCounts, count, parse_hold_out
 from semsim.weights import CHECKPOINTS
 
-app = typer.Typer(no_args_is_help=True, help="Train SemSim, judge it, study it.")
+app = typer.Typer(no_args_is_help=True, help="Train a SemSim and evaluate it.")
 
 _Labels = Annotated[
     list[Path],

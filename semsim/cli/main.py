@@ -10,7 +10,7 @@ _GROUPS = {
     "demo": "The built-in study.",
     "import": "Import data published by others: images, votes, labels, scores.",
     "judge": "Classifiers that were never attacked: lists and metrics need them.",
-    "learn": "Train SemSim, judge it, study it.",
+    "learn": "Train a SemSim and evaluate it.",
     "people": "Public judgements of people, as studies to compare.",
     "reproduce": "Compute a paper's tables and figures again.",
 }

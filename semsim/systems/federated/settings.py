@@ -227,7 +227,7 @@ class FederatedOrder:
     rounds: int = setting(50, "Rounds", "Rounds of the training.", least=1)
     batch_size: int = setting(32, "Batch size of a client", least=1)
     lr: float = setting(0.05, "Step size", "The server's step size.")
-    seed: int = setting(0, "Seed", "Seed of everything.")
+    seed: int = setting(0, "Seed", "Seed of all random draws.")
     noise_scope: NoiseScope = setting(
         "client", "Masks", "client: each client its own. round: one for all."
     )

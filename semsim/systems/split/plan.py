@@ -66,7 +66,7 @@ class ShadowAttack(Checked):
     bodies: tuple[int, ...] | None = None
     learn_selector: bool = True
     align: float = 0.0
-    epochs: int = setting(15, "Epochs of the attack", "Of shadow head and decoder.")
+    epochs: int = setting(15, "Epochs of the attack", "Epochs of shadow head and decoder.")
     decoder_epochs: int = 15
     lr: float = 2e-3
     batch_size: int = 64

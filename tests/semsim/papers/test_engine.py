@@ -50,7 +50,7 @@ def test_the_page_ends_each_paper_with_its_list():
     # tests/test_claims.py holds that the page is what `benchmarks.claims` writes.
     page = PAPERS.read_text()
     ends = {
-        name: re.search(rf"^## {re.escape(head)}$.*?\n## ", page, re.M | re.S)
+        name: re.search(rf"^## {re.escape(head)}$.*?(\n## |\Z)", page, re.M | re.S)
         for name, head in SECTIONS.items()
     }
     without = [n for n, end in ends.items() if end is None or f"=not-run {n} list-->" not in end[0]]
