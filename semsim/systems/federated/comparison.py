@@ -99,7 +99,7 @@ def check_order(order: FederatedOrder) -> None:
         raise SettingsError(
             f"Images each is 1, which makes one client; but {', '.join(lonely)} "
             f"need{'s' if len(lonely) == 1 else ''} another client beside it. Take 2 images or "
-            "more (--images 2), or leave that out of 'Who looks, and how' (--arms)."
+            "more (--images 2), or leave that out of 'Parties and their attacks' (--arms)."
         )
 
 

@@ -235,7 +235,7 @@ class FederatedOrder:
         False, "FedAvg with cross-entropy too", "Train FedAvg with cross-entropy too."
     )
     arms: tuple[str, ...] = setting(
-        tuple(ARMS), "Who looks, and how", f"With commas, all or none: {', '.join(ARMS)}."
+        tuple(ARMS), "Parties and their attacks", f"With commas, all or none: {', '.join(ARMS)}."
     )
     images: int = setting(5, "Images each", "Images attacked in each arm.", least=1)
     attack: str = setting("invgrad:steps=300,tv=0.002", "Attack", "As in invgrad:steps=300.")

@@ -86,9 +86,9 @@ def test_a_personal_link_leads_back_from_anywhere(store, study, make_study):
         store.read(lambda tx: [row.token_sha256 for row in tx.query(PersonalLinkRow)])
     )
     for wrong in ("", "made up", link[:-1]):
-        with pytest.raises(SignInError, match="no personal link"):
+        with pytest.raises(SignInError, match="no longer, a personal link"):
             come_back(store, wrong)
-    with pytest.raises(SignInError, match="no personal link"):
+    with pytest.raises(SignInError, match="no longer, a personal link"):
         come_back(store, link, make_study("other").id)
 
 

@@ -79,7 +79,7 @@ def test_what_decides_the_items_never_changes(store, study, name):
 @pytest.mark.parametrize(
     ("changes", "why", "said"),
     [
-        ({"min_lag": 3}, " ", "Say why"),
+        ({"min_lag": 3}, " ", "Give the reason"),
         ({"min_lag": -3}, "why", "Least lag between them must be at least 0"),
         ({"min_lag": 0}, "why", "Nothing would change"),
         ({}, "why", "Nothing would change"),

@@ -66,4 +66,4 @@ def test_who_is_erased_is_signed_out_and_their_pseudonym_opens_nothing(store, st
     erased = people.erase(store, study.id, "Ada", NOW, keep_votes=True)
     assert ada.get("/api/study").status_code == 401
     reply = ada.post(f"/join/{study.token}", data={"name": erased.name})
-    assert (reply.status_code, "take another one" in reply.text) == (403, True)
+    assert (reply.status_code, "Please choose another one" in reply.text) == (403, True)

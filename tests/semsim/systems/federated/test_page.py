@@ -64,11 +64,11 @@ def test_an_empty_field_is_named() -> None:
 
 def test_one_image_each_is_refused_in_the_words_of_the_form(tmp_path: Path) -> None:
     order = federated.order_of(given(FederatedOrder(), images="1"))
-    with pytest.raises(SettingsError, match=r"Images each is 1.* 'Who looks, and how'"):
+    with pytest.raises(SettingsError, match=r"Images each is 1.* 'Parties and their attacks'"):
         queue_comparison(order, tmp_path)
     form = federated.page(context_at(tmp_path)).html
     assert "Images each" in form
-    assert "Who looks, and how" in form
+    assert "Parties and their attacks" in form
     assert not (tmp_path / "jobs").exists()
 
 
