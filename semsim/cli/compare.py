@@ -3,6 +3,7 @@
 Exit codes: 0 when the comparison was made, 2 when it could not be.
 """
 
+import gc
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -121,6 +122,7 @@ def compare(
     """Print how well each metric agrees with people; with --out write everything about it."""
     if out is not None:
         check_folder(out)
+        gc.set_threshold(50_000, 20, 20)  # figures are many small objects, none of them garbage
     found = judge(request)
     evidence = found.analysis.evidence
     table = found.agreement.assign(simulated=evidence.simulated, voters=evidence.voters)
