@@ -290,7 +290,7 @@ def of_crossed(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterat
 
 
 def of_jury(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
-    """What `benchmarks.jury` prints of five networks that name pictures, as fifty people do."""
+    """Statistics of `benchmarks.jury`, of five networks and fifty people who name pictures."""
     draw = np.random.default_rng(11)
     names = {"kappa": "κ of majorities", "rho_hard": "ρ of shares of the true word"}
     for right in RIGHT:

@@ -220,7 +220,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Cell:
-    """What leaked of some pictures, one by one or together."""
+    """Leak of some pictures, one by one or together."""
 
     images: Tensor
     distance: Distance

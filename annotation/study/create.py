@@ -333,13 +333,10 @@ class _Reading:
     reconstructions: list[Reconstruction] = field(default_factory=list)
     content: dict[str, bytes] = field(default_factory=dict)  # PNG by SHA-256
     held: dict[tuple[object, ...], str] = field(default_factory=dict)  # that SHA-256 by pixels
-    known: dict[Path, tuple[np.ndarray, PictureFacts]] = field(
-        default_factory=dict
-    )  # first originals
+    # First originals, and what is known of both pictures of each pair.
+    known: dict[Path, tuple[np.ndarray, PictureFacts]] = field(default_factory=dict)
     room: int = ROOM
-    sights: dict[str, tuple[PictureFacts, PictureFacts]] = field(
-        default_factory=dict
-    )  # of each pair
+    sights: dict[str, tuple[PictureFacts, PictureFacts]] = field(default_factory=dict)
 
     def attempt(self, work: Callable[[], T], where: str = "") -> T | None:
         try:

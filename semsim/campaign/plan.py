@@ -238,13 +238,13 @@ def make_plan(campaign: Campaign, tests: Mapping[str, LabelledImages]) -> Plan:
             )
     batches = any(way.shared.name != ONE_GRADIENT.name for way in ways)
     sets = tuple(
-        _planned_set(target, way, named, digests[target.dataset], seen, together)
+        _planned_set(target, way, (label, attack), digests[target.dataset], seen, together)
         for target in targets
         for network in [untrained(target.plan, images[target.dataset], batches)]
         for way in ways
         for seen in [_seen(network, way, [attack for _, attack in attacks])]
-        for named in attacks
-        for together in [_together(campaign, named[1], way.pictures, seen["parameters"])]
+        for label, attack in attacks
+        for together in [_together(campaign, attack, way.pictures, seen["parameters"])]
     )
     return Plan(campaign=campaign, targets=targets, sets=sets, images=images)
 

@@ -142,12 +142,13 @@ def juror_of(
     """
     juror = juror or JURORS[place]
     bad = in_turn(juror.bad)
+    data = with_nothing(learned, seed)
     tested = with_nothing(held_out, seed + 1)
     pictures = bad(tested.images, torch.Generator().manual_seed(seed))
     for number, part in enumerate(_RATES):
         training = Training(
             architecture=built(TARGETS, juror.architecture),
-            data=with_nothing(learned, seed),
+            data=data,
             settings=TrainSettings(
                 **{"batch_size": 32, **juror.training},
                 epochs=epochs * juror.epochs // 10,

@@ -247,7 +247,8 @@ def _attacker(folder: Path, planned: PlannedSet) -> str:
     if facts["threat"]["changes_model"]:
         with suppress(DataError):
             kept = read_record(folder / RUN, RECONSTRUCTION_SET, DataError)
-            facts |= {"noticed": kept.get("noticed") if kept.get("key") == planned.key else None}
+            if kept.get("key") == planned.key:
+                facts = {**facts, "noticed": kept.get("noticed")}
     return attacker_words(facts)
 
 

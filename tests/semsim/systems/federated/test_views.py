@@ -54,7 +54,7 @@ def gap(run, seen, client=0):
 
 
 def check_gradients(found, image, label):
-    """What was observed is the gradient of its model on the image."""
+    """Check that the observation is the gradient of its model on the image."""
     loss = torch.nn.functional.cross_entropy(found.model(image), torch.tensor([label]))
     for here, wanted in zip(
         torch.autograd.grad(loss, tuple(found.model.parameters())), found.gradients, strict=True
