@@ -180,6 +180,22 @@ def test_ctrl_c_ends_the_studio_with_a_sentence(tmp_path):
     assert last == "INFO annotation.web.proxies: The server has stopped."
 
 
+COMPUTES = """
+import atexit, threading
+from semsim.base.cli.commands import ended_at_once
+atexit.register(print, "closed")
+threading.Thread(target=threading.Event().wait).start()
+with ended_at_once():
+    raise SystemExit({code!r})
+"""
+
+
+def test_a_thread_does_not_keep_the_studio_from_its_end():
+    words = [sys.executable, "-c", COMPUTES.format(code=130)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=limit(60))
+    assert (done.returncode, done.stdout, done.stderr) == (130, "closed\n", "")
+
+
 @pytest.mark.parametrize(
     ("words", "facts"),
     [

@@ -1,7 +1,10 @@
 """List and call commands, set how much they print, and end them on Ctrl-C."""
 
+import atexit
 import logging
+import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -262,3 +265,20 @@ def told_stop() -> Iterator[None]:
             raise  # the answer was no
         typer.echo(f"\nStopped by Ctrl-C. {end}".rstrip(), err=True)
         raise SystemExit(STOPPED) from None
+
+
+@contextmanager
+def ended_at_once() -> Iterator[None]:
+    """End the process where the block exits with a code, whatever its threads compute.
+
+    An interpreter that closes under a thread in compiled code aborts now and then.
+    """
+    try:
+        yield
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        atexit._run_exitfuncs()  # as the interpreter does: logs and streams are written
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(end.code)
