@@ -25,20 +25,27 @@ export PYTHONDONTWRITEBYTECODE =
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
 
+# An environment holds the path of its folder: one that was moved or copied is made anew.
+PLACE = cd .venv 2> /dev/null && pwd -P
+MOVED := $(shell test -s .venv/run.stamp && test "$$(cat .venv/run.stamp)" != "$$($(PLACE))" && echo moved)
+ifdef MOVED
+.PHONY: .venv/run.stamp
+endif
+
 # Half an environment, without pip, is made anew. Pip shows how far it is, but where most is there.
 .venv/run.stamp: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null || { echo \
 		"$(PYTHON) is not Python 3.11 or newer. Name one that is: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
-	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv || { $(FULL) echo \
+	@test -z "$(MOVED)" && $(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv || { $(FULL) echo \
 		"No environment was made. On Debian and Ubuntu: sudo apt install python3-venv"; exit 1; }
 	@echo "Installing requirements.txt into .venv: $(SIZE) once, of it CUDA 4.3 and PyTorch 1.1."
 	@test -e $@ || $(call pip,download --no-deps --retries 1 --dest .venv/probe $$(grep -m 1 == requirements.txt)) || { \
 		$(FULL) echo "No package index answers. Connect this machine, or set PIP_INDEX_URL to one it reaches."; exit 1; }
-	@exec 3>&1; said=$$($(BIN)/python -m pip install $(if $(wildcard $@),--quiet) -r requirements.txt 2>&1 >&3) || { \
+	@exec 3>&1; said=$$($(BIN)/python -m pip install $(if $(MOVED),,$(if $(wildcard $@),--quiet)) -r requirements.txt 2>&1 >&3) || { \
 		echo "$$said" >&2; $(FULL) echo "Pip says above what is in the way; make $(MAKECMDGOALS) goes on where it ended."; exit 1; }
 	@rm -rf .venv/probe
 	@$(BIN)/python -m pip install --quiet --no-deps --editable .
-	touch $@
+	@($(PLACE)) > $@
 
 pip = $(BIN)/python -m pip --quiet $(1) > /dev/null 2>&1
 SIZE = 6.3 GB

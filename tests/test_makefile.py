@@ -52,13 +52,13 @@ def make(tmp_path):
     (folder / "pyproject.toml").touch()
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
 
-    def run(lacks=""):
+    def run(lacks="", where=folder):
         around = {**os.environ, "PATH": path, "LACKS": lacks, "ASKED": str(tmp_path / "asked")}
         for name in ("MAKEFLAGS", "MFLAGS", "ARGS", "PORT", "HOST"):
             around.pop(name, None)
         done = subprocess.run(
             [program, "--no-print-directory", "run"],
-            cwd=folder,
+            cwd=where,
             env=around,
             capture_output=True,
             text=True,
@@ -99,6 +99,29 @@ def test_what_was_installed_once_is_looked_over_without_a_network(make, tmp_path
     told, code = make(lacks="network")
     assert (told[-1], code) == ("started", 0)
     assert "-m pip install --quiet -r requirements.txt\n" in (tmp_path / "asked").read_text()
+
+
+def test_an_environment_that_was_moved_is_made_anew_and_a_linked_one_is_not(make, tmp_path):
+    made_at, linked, moved = (tmp_path / name for name in ("a checkout", "linked", "moved to"))
+    make()
+    linked.mkdir()
+    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+        shutil.copy2(made_at / name, linked)
+    (linked / ".venv").symlink_to(made_at / ".venv")
+    told, code = make(where=linked)
+    assert (told[-1], code) == ("started", 0)
+    assert anew(tmp_path) == 1
+    made_at.rename(moved)
+    for _ in range(2):
+        told, code = make(where=moved)
+        assert (told[-1], code) == ("started", 0)
+        assert anew(tmp_path) == 2
+    assert "pip install --quiet -r" not in (tmp_path / "asked").read_text()
+
+
+def anew(folder):
+    """How often an environment was made."""
+    return (folder / "asked").read_text().count("-m venv --clear .venv")
 
 
 FULL = (

@@ -14,6 +14,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from annotation.web import connections
 from annotation.web.root_path import ROOT_PATH, Below, root_path, rooted
+from annotation.web.templates import reached_at
 
 log = logging.getLogger(__name__)
 PUBLIC_HOST = "SEMSIM_PUBLIC_HOST"  # what a trusted web server is asked for, whatever it says
@@ -107,8 +108,9 @@ def serve(app: ASGIApp, host: str, port: int, trusted: Sequence[str]) -> None:
     """
     shown = f"[{host}]" if ":" in host else host
     where = f":{port}{rooted('/studio/')}"
-    others = f", for others http://{_own_address()}{where}" if host in ("0.0.0.0", "::") else ""
-    typer.echo(f"SemSim Studio: http://{shown}{where}{others}")
+    others = f"http://{_own_address()}{where}" if host in ("0.0.0.0", "::") else ""
+    reached_at(others)
+    typer.echo(f"SemSim Studio: http://{shown}{where}" + (others and f", for others {others}"))
     served = Proxies(Below(app), trusted)
     server = uvicorn.Server(
         uvicorn.Config(

@@ -19,7 +19,7 @@ from annotation.store import accounts as rows
 from annotation.study import labelling as study
 from annotation.web import account_api
 from annotation.web.guard import Guard
-from annotation.web.templates import page
+from annotation.web.templates import fill, page, reached_at
 
 PASSWORD = "four words make one"
 WRONG = "not four words at all"
@@ -249,6 +249,21 @@ def test_a_link_to_hand_on_says_where_it_opens():
     assert [only in text for text in shown] == [True, True, False, False]
     assert "make run HOST=0.0.0.0 PORT=80<" in shown[0]
     assert "make run HOST=0.0.0.0<" in shown[1]
+
+
+def test_where_others_reach_the_server_its_address_is_named_and_no_restart():
+    there, link = "http://192.0.2.5:7860/studio/", "http://127.0.0.1:7860/x"
+    given = {"link": link, "told": "A link.", "days": 7, "glossary": []}
+    reached_at(there)
+    try:
+        shown = [fill("link.html", **given), fill("help.html", **given)]
+    finally:
+        reached_at("")
+    for text in shown:
+        assert "To let others in, open the studio at" in text
+        assert f"<code>{there}</code>" in text
+        assert "make run" not in text
+    assert "make run HOST=0.0.0.0<" in fill("link.html", **given)
 
 
 def test_somebody_invited_chooses_a_name_and_a_password(visit, ada, store):
