@@ -153,7 +153,7 @@ def tell_busy(courses: Sequence[Course], workers: int) -> None:
     each = [course.busy(workers) for course in courses]
     middle = median(each)
     runs = ", ".join(f"{one:.0f}" for one in each)
-    print(f"busy {middle:.1f} %, {judge(middle, least=BUSY, unit='%')} (rounds: {runs})")
+    print(f"busy {middle:.1f}%, {judge(middle, least=BUSY, unit='%')} (rounds: {runs})")
     tenths = zip(*(course.tenths(workers) for course in courses), strict=True)
     print("  tenth by tenth: " + " ".join(f"{median(one):.0f}" for one in tenths))
     print(f"  {median(course.seconds for course in courses):.1f} s on the clock")

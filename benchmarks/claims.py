@@ -122,6 +122,11 @@ def kept(name: str, folder: Path = RESULTS) -> dict[str, Claim]:
     return {key: _told(dict(one)) for key, one in values.items()}
 
 
+def rows_of(table: Claim) -> list[list[str]]:
+    """Return the cells of a table, row by row, without its head; none of a number."""
+    return [_cells(line) for line in table.value[2:]] if isinstance(table.value, list) else []
+
+
 def _write(path: Path, whole: Mapping[str, Any]) -> None:
     """Write a file of results: a line each result and each row of a table."""
     lines = []
@@ -234,7 +239,7 @@ def _written(claim: Claim, form: str) -> str:
     if isinstance(claim.value, list) != (form == "table") or form == "run":
         raise LookupError(f"A page asks for {form!r} of {claim}.")
     if isinstance(claim.value, list):
-        return "\n".join(["\n", *claim.value, "\n"]).replace(" %", "%")
+        return "\n".join(["\n", *claim.value, "\n"])
     spec, how = re.fullmatch(r"(.*?)(\[\]|to|of)?", form).groups()  # type: ignore[union-attr]
     value = _shown(claim.value, spec)
     if how == "of":

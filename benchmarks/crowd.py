@@ -260,7 +260,7 @@ def main() -> None:
         print(
             f"  {what:22}{means[0]:12,.2f}{means[1]:12,.2f}{means[1] - means[0]:12,.2f}"
             f"  [{low:,.2f}, {high:,.2f}] {seen}"
-            f"   {off:.1f} % off  {told}"
+            f"   {off:.1f}% off  {told}"
         )
 
 

@@ -232,8 +232,8 @@ def overhead(folder: Path, options: argparse.Namespace, far: str) -> None:
     hosts = runs["two hosts"]
     for called, at in (("in CPU", 0), ("on the clock", 1)):
         more = [median(_more(hosts, runs[name], at)) for name in ("two processes", "one process")]
-        said = f"{more[0]:.1f} %, {judge(more[0], most=OVERHEAD, unit='%')}"
-        print(f"Overhead {called}, over two processes: {said}; over one: {more[1]:.1f} %")
+        said = f"{more[0]:.1f}%, {judge(more[0], most=OVERHEAD, unit='%')}"
+        print(f"Overhead {called}, over two processes: {said}; over one: {more[1]:.1f}%")
 
 
 def _more(found: Sequence["Used"], than: Sequence["Used"], at: int) -> list[float]:

@@ -166,7 +166,7 @@ def count(
             asked.runs,
             f"{mean(exact):.1f} ± {stdev(exact):.1f}",
             f"{wanted:.1f}" if layer else "0",
-            f"{off:+.1%}".replace("%", " %").replace("-", "−") if layer else "",
+            f"{off:+.1%}".replace("-", "−") if layer else "",
             judge(abs(off), most=OFF) if "untrained, server" in name else "",
             sum(one.returned - one.exact for one in tries),
             f"{max(one.grey for one in tries):.1f} dB",

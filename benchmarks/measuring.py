@@ -42,7 +42,8 @@ def judge(
         sign, target, met = "≥", least, value >= least
     else:
         return ""
-    return f"{sign} {target:,g}{unit and ' '}{unit}: {'met' if met else '**missed**'}"
+    space = "" if unit in ("", "%") else " "
+    return f"{sign} {target:,g}{space}{unit}: {'met' if met else '**missed**'}"
 
 
 def judge_errors(low: float) -> str:

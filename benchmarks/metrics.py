@@ -121,10 +121,10 @@ def contest(x: Tensor, y: Tensor, finds: Finds) -> None:
         cells = [f"{best['semsim']:.4f}", "", "", "", ""]
         if "scikit-image" in best:
             over = (median(t["semsim"] / t["scikit-image"] for t in rounds) - 1) * 100
-            cells[1:3] = [f"{best['scikit-image']:.4f}", f"{over:+.1f} %, {judge(over, most=0)}"]
+            cells[1:3] = [f"{best['scikit-image']:.4f}", f"{over:+.1f}%, {judge(over, most=0)}"]
         if "torchmetrics" in best:
             over = (median(t["semsim"] / t["torchmetrics"] for t in rounds) - 1) * 100
-            cells[3:] = [f"{best['torchmetrics']:.4f}", f"{over:+.1f} %, {judge(over, most=0)}"]
+            cells[3:] = [f"{best['torchmetrics']:.4f}", f"{over:+.1f}%, {judge(over, most=0)}"]
         row(name, *cells)
 
 

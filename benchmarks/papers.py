@@ -259,7 +259,6 @@ def deployed_rows(tables: Tables) -> Claim:
     for row in rows_of(tables["rows"]):
         control = row["row"] == CONTROL
         told = [_target(row), _promise(row), _percent(row["people"])]
-        told = [one.replace("%", " %") for one in told]
         clearer = "–" if control else str(row["clearer"])
         title = f"*{row['title']}*" if control else row["title"]
         rows.append([title, *told, clearer, *(number(row[one], 2) for one in metrics)])

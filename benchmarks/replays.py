@@ -82,7 +82,7 @@ def of_leniency(votes: Votes, repeats: int, finds: Finds) -> None:
             ends = f"{gain.mean() - reach:+.3f}, {gain.mean() + reach:+.3f}"
             found = float(ours.mean())
             said = judge(round(found, 2), least=target) if uneven else "control"
-            better = f"{np.mean(gain > 0):.0%}".replace("%", " %")
+            better = f"{np.mean(gain > 0):.0%}"
             words = (f"{raw.mean():.3f}", f"{found:.3f}", f"{gain.mean():+.3f} [{ends}]", better)
             row(k, "unevenly by model" if uneven else "evenly", *words, said)
             if uneven:
@@ -136,7 +136,7 @@ def of_stopping(votes: Votes, orders: int, finds: Finds) -> None:
         row(
             name,
             *map(_percent, shares),
-            f"{100 * step / FINE:g} %",
+            f"{100 * step / FINE:g}%",
             patience,
             *map(_percent, (well, wrong, spent)),
         )
@@ -265,7 +265,7 @@ def _own_rule(votes: Votes, orders: int, finds: Finds) -> None:
             _percent(half),
             _percent(np.mean(ended)) if ended else "none",
             _percent(saved),
-            f"{100 * contrary:.2f} %",
+            f"{100 * contrary:.2f}%",
         )
         finds.figure(f"stopping.{quiet}.met", float(early), n=f"{orders} orders")
         of = f"{len(ended)} orders"
@@ -282,4 +282,4 @@ def _contrary(bands_then: np.ndarray, final: np.ndarray) -> float:
 
 
 def _percent(share: np.floating | float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{100 * share:.0f}%"

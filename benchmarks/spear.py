@@ -120,7 +120,7 @@ def series(
         row(
             batch,
             runs,
-            f"{found} [{low:.0%}, {high:.0%}]".replace("%", " %"),
+            f"{found} [{low:.0%}, {high:.0%}]",
             judge(found / runs, least=least[batch]) if batch in least else "",
             f"{median(times):.1f}",
             f"{max(times):.1f}",

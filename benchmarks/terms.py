@@ -36,7 +36,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.attacks import psnr, rng
-from benchmarks.claims import kept
+from benchmarks.claims import Claim, kept, rows_of
 from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import begin
 from semsim.attacks.descent.distance import (
@@ -364,14 +364,14 @@ def verdict(values: Sequence[float], base: Sequence[float], who: str) -> tuple[s
     return f"{apart.mean():+.2f} ± {half:.2f}".replace("-", "−"), side
 
 
-def summed(finds: Finds, tables: Sequence[Sequence[str]]) -> None:
+def summed(finds: Finds, tables: Sequence[Claim]) -> None:
     """Keep a table of the terms: in how many cells of all tables each is above or below.
 
     Args:
-        tables: Of `measure`, in Markdown.
+        tables: Of `measure`.
     """
     row = finds.table("summary", "contestant", "cells", "above InvGrad", "below", "kept")
-    cells = [[one.strip() for one in line.split("|")[1:-1]] for own in tables for line in own[2:]]
+    cells = [cell for table in tables for cell in rows_of(table)]
     for who in dict.fromkeys(one[2] for one in cells if one[2] != INVGRAD):
         sides = [one[7] for one in cells if one[2] == who]
         above, below = sides.count("above"), sides.count("below")
@@ -395,10 +395,7 @@ def main() -> None:
     if asked.results:
         found = kept(asked.results)
         with Finds(asked.results) as finds:
-            tables = (
-                found[key].value for key in (f"{name}.cells" for name in DATA) if key in found
-            )
-            summed(finds, [one for one in tables if isinstance(one, list)])
+            summed(finds, [one for key, one in found.items() if key.endswith(".cells")])
 
 
 if __name__ == "__main__":

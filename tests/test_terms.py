@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from benchmarks import terms
+from benchmarks.claims import Claim
 from benchmarks.keeping import Finds
 from benchmarks.spear import fresh
 from benchmarks.terms import Cell, Terms, cell_of, drawn, summed, verdict
@@ -107,7 +108,7 @@ def test_a_term_is_kept_that_is_above_twice_and_below_never(tmp_path, capsys):
         line(terms.WITHOUT, "above"),
     ]
     with Finds("", tmp_path) as finds:
-        summed(finds, [[*heads, *lines]])
+        summed(finds, [Claim([*heads, *lines])])
     told = dict.fromkeys((group, partial), "no") | {copies: "yes", terms.WITHOUT: "control"}
     rows = finds.claims["summary"].value[2:]
     assert {row.split("|")[1].strip(): row.split("|")[-2].strip() for row in rows} == told

@@ -40,7 +40,7 @@ def crowd(assumed: Crowd, runs: Runs = 10, seed: Seed = 0, as_json: Json = False
     of = counted(assumed.items, "picture")
     head = (
         f"A simulated crowd, nobody real: {counted(runs, 'study', 'studies')} each of {of} × "
-        f"{counted(assumed.votes, 'vote')}. In brackets what holds 90 % of them."
+        f"{counted(assumed.votes, 'vote')}. In brackets what holds 90% of them."
     )
     early = f"An early end: {evidence(USUAL)}"
     text = "\n".join([head, _lines(table), _needed(table, assumed.most_wrong), early])

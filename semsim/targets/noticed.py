@@ -42,18 +42,19 @@ class Sign:
 
 
 def signs_of(weights: Path, pictures: LabelledImages) -> list[Sign]:
-    """`signs` of a target in a file of weights, with the first pictures as those of a client."""
-    held = pictures.pick(range(min(HELD, len(pictures))))
-    return signs(load_target(weights).eval(), held.images, held.labels)
+    """`signs` of a target in a file of weights, with pictures of a client."""
+    return signs(load_target(weights).eval(), pictures.images, pictures.labels)
 
 
 def signs(model: nn.Module, images: Tensor, labels: Tensor) -> list[Sign]:
     """Look for signs in a model that a client received, in eval mode.
 
     Args:
-        images: (N, C, H, W), pictures of the client, as the model takes them.
+        images: (N, C, H, W), pictures of the client, as the model takes them; the first `HELD`
+            count.
         labels: (N,).
     """
+    images, labels = images[:HELD], labels[:HELD]
     layers = [(name, _in_groups(rows), biases) for name, rows, biases in _layers(model)]
     nothing = ("", torch.zeros(0, dtype=torch.bool), torch.zeros(0))
     layer, alike, biases = max(

@@ -36,7 +36,7 @@ from semsim.systems.audit.numeric_rank import CheckedLayer, checked_layers, meas
 from semsim.systems.audit.security_index import CNN3, SecurityIndex, security_index
 from semsim.targets import TARGETS
 from semsim.targets.model import TargetModel, load_target
-from semsim.targets.noticed import HELD, Sign, signs
+from semsim.targets.noticed import Sign, signs
 from semsim.types import Reconstruction
 
 _BATCHES = (1, 2, 4, 8, 12, 16)  # that SPEAR is tried on
@@ -369,7 +369,7 @@ def client_view(model: nn.Module, shape: Shape) -> tuple[list[str], list[Sign]]:
     if logits.ndim != 2:
         raise SettingsError(f"it gives {tuple(logits.shape)} of one picture, not (1, classes).")
     labels = torch.arange(len(pictures)) % logits.shape[1]
-    found = signs(seen, pictures[:HELD], labels[:HELD])
+    found = signs(seen, pictures, labels)
     return [*_exact_batches(seen, pictures, labels)], found
 
 
