@@ -13,6 +13,7 @@ from semsim.base.stats.pairwise_accuracy import (
     MOST,
     NO_PAIR,
     OF_SETS,
+    _widening,
     bands,
     differences,
     hard_accuracy,
@@ -147,23 +148,45 @@ def soft_by_normal(people, metric):
     return np.mean(found)
 
 
+def soft_of_swapped(people, metrics, swapped):
+    """`soft_by_normal` of scores that come from both metrics; swapped is (M, 1) or (1, O)."""
+    mean = (metrics[0] - metrics[1]).mean(axis=1)
+    rows = np.broadcast_to(swapped, metrics[0].shape)
+    mixed, found = np.where(rows, metrics[1], metrics[0]), []
+    for place, (i, j) in enumerate(itertools.combinations(range(len(mean)), 2)):
+        wider = np.sqrt(len(mean) / (len(mean) - 2)) - 1
+        more = (rows[j] * 1.0 - rows[i]) * wider * (mean[i] + mean[j]) / 2
+        pairs = mixed[i] - mixed[j] + more
+        found.append(1 - abs(people[place] - norm.sf(pairs.sum() / np.sqrt((pairs**2).sum()))))
+    return np.mean(found)
+
+
 @pytest.mark.parametrize("test", [swap_test, model_swap_test])
 def test_swaps_are_those_of_the_definition(test):
     people = lead_p(differences(scores(originals=20)), sign_flips(20, 500, rng()))
     a, b = scores(originals=20, seed=5), 3 * scores(originals=20, seed=6, lead=0.1)
     found = test(people, (a, b), rng(9), 50)
-    a, b = standardised(a), standardised(b)
+    both = standardised(a), standardised(b)
     seen = soft_by_normal(people, a) - soft_by_normal(people, b)
     again, reached = rng(9), 0
     for _ in range(50):
         swapped = (
             again.random(20)[None] < 0.5 if test is swap_test else again.random(5)[:, None] < 0.5
         )
-        one, other = np.where(swapped, b, a), np.where(swapped, a, b)
-        apart = soft_by_normal(people, one) - soft_by_normal(people, other)
-        reached += abs(apart) >= abs(seen) - 1e-12
+        one, other = (soft_of_swapped(people, both, which) for which in (swapped, ~swapped))
+        reached += abs(one - other) >= abs(seen) - 1e-12
     assert found.difference == pytest.approx(seen)
     assert found.p == pytest.approx((1 + reached) / 51)
+
+
+@pytest.mark.parametrize("models", [3, 6, 14])
+def test_models_of_different_metrics_differ_as_far_as_those_of_one(models):
+    """Of errors less their mean, two of different metrics differ too little without a widening."""
+    errors = rng().normal(size=(2000, 2, models, 1))
+    centred = errors - errors.mean(axis=2, keepdims=True)
+    first, second = np.triu_indices(models, 1)
+    found = [(one[0][first] - one[1][second])[:, 0] + _widening(one) for one in centred]
+    assert np.var(found) == pytest.approx(2, rel=0.06)
 
 
 def test_metrics_that_err_by_model_differ_here_and_not_over_models():
