@@ -304,8 +304,10 @@ def _swapped(
     a, b = (shared + draw.normal(size=leak.shape) + err * draw.normal(size=(n, 1)) for err in errs)
     of_people = lead_p(differences(people), sign_flips(originals, 300, draw))
     found = [test(of_people, (a, b), draw, 300) for test in (swap_test, model_swap_test)]
-    alone = {"standardised": lambda scores: scores, "_widening": lambda both: np.zeros(1)}
-    with patch.multiple(pairwise_accuracy, **alone):
+    with (
+        patch.object(pairwise_accuracy, "standardised", lambda scores: scores),
+        patch.object(pairwise_accuracy, "_widening", lambda both: np.zeros(1)),
+    ):
         found.append(model_swap_test(of_people, (a, b), draw, 300))
     return [one.p <= 0.05 for one in found]
 
