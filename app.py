@@ -12,7 +12,7 @@ import typer
 from annotation.cli import main as human
 from annotation.cli.serving import asked, open_studio
 from semsim import __version__
-from semsim.base.cli.commands import Late, command_line, ended_at_once, told_stop
+from semsim.base.cli.commands import Late, command_line
 from semsim.base.storage.places import PROGRAM
 from semsim.cli import main as science
 from semsim.device import few_heaps
@@ -39,8 +39,7 @@ def create_app(store: Any, options: Namespace, note: Callable[[], str] = str) ->
 def serve(words: typer.Context) -> None:
     """Open the studio, print its address, and serve until Ctrl-C."""
     few_heaps()
-    with ended_at_once(), told_stop():
-        open_studio(asked("serve", str(serve.__doc__), words.args), create_app)
+    open_studio(asked("serve", str(serve.__doc__), words.args), create_app)
 
 
 def doctor(words: typer.Context) -> None:

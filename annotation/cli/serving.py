@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import annotation
 from annotation.cli.console import DATABASE, IMAGES, SHARED, address, pictures
+from semsim.base.cli.commands import ended_at_once, told_stop
 from semsim.base.cli.console import failed, say, told_errors
 from semsim.base.storage.places import CHECKPOINTS, DATA, DEMO, PROGRAM, settle
 
@@ -123,6 +124,7 @@ def open_studio(options: argparse.Namespace, create_app: CreateApp) -> None:
         sets, pairs = (set_folders([DEMO / name]) for name in ("sets", "pairs"))
         demo = DemoInTheMaking(store, sets, options.images, pairs)
         app = create_app(store, options, demo.note)
-    with backup.scheduled_backups(store, options.data_dir / "backups"):
+    backups = backup.scheduled_backups(store, options.data_dir / "backups")
+    with ended_at_once(), told_stop(), backups:
         demo.start()
         proxies.serve(logs.Accessed(app), options.host, options.port, options.trusted_proxy)
