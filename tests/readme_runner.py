@@ -2,7 +2,7 @@
 
 STEPS is a JSON list of [page, code], or [page, words of a line]; RESULTS becomes a JSON list of
 [exit code, what was printed]. One process, because importing takes longer than most commands do.
-`semsim-studio` is app.py here, as it is where it is installed. Code goes on where that of the same
+`semsim-studio` is what its script calls. Code goes on where that of the same
 page before it ended. A step that fails does not keep the others from being run. Of the figures of a
 study the first four are drawn, as tests/semsim/reporting/ draws each; a training has one control on
 shuffled votes beside it.
@@ -29,8 +29,7 @@ def run(words: list[str] | str, names: dict[str, object]) -> tuple[int, str]:
                 sys.argv = words[2:]
                 runpy.run_module(words[2], run_name="__main__", alter_sys=True)
             elif words[0] == "semsim-studio":
-                sys.argv = ["app.py", *words[1:]]
-                runpy.run_path("app.py", run_name="__main__")
+                type_in(words)
             else:
                 raise ValueError(f"Nothing here types {words}.")
     except SystemExit as end:
@@ -40,6 +39,17 @@ def run(words: list[str] | str, names: dict[str, object]) -> tuple[int, str]:
         traceback.print_exc()
         return 1, told.getvalue()
     return 0, told.getvalue()
+
+
+def type_in(words: list[str]) -> None:
+    """Do what the script `semsim-studio` does in a process of its own."""
+    from semsim.cli.studio import main
+
+    paths, sys.argv = [*sys.path], words
+    try:
+        main()
+    finally:
+        sys.path[:] = paths
 
 
 def do_less() -> None:

@@ -233,18 +233,23 @@ def typed(clone, tmp_path_factory):
     """Each step → its exit code and what it printed; pages go on from `FIRST`, `BY_SHELL` last."""
     folder = tmp_path_factory.mktemp("typed")
     given, results = folder / "steps.json", folder / "results.json"
-    steps = [step for step in TYPED if step[0] != BY_SHELL and not left_out(step[1])]
-    steps.sort(key=lambda step: step[0] != FIRST)
-    words = [(page, shlex.split(s) if is_line(s) else s) for page, s in steps]
-    given.write_text(json.dumps(words))
-    runner = Path(__file__).with_name("readme_runner.py")
+    steps = given_to_runner(given)
     around = {**os.environ, "PYTHONPATH": str(clone)}
-    done = copies.run([str(runner), str(given), str(results)], cwd=clone, env=around)
+    done = copies.run([str(RUNNER), str(given), str(results)], cwd=clone, env=around)
     assert done.returncode == 0, done.stderr
     found = [(*one, done.stderr) for one in json.loads(results.read_text())]
     return {**dict(zip(steps, found, strict=True)), **dict(typed_in_a_shell(clone, folder))}
 
 
+def given_to_runner(file, left=()):
+    """Write what `RUNNER` reads, without the pages `left` and `BY_SHELL`; return its steps."""
+    steps = [one for one in TYPED if one[0] not in (BY_SHELL, *left) and not left_out(one[1])]
+    steps.sort(key=lambda step: step[0] != FIRST)
+    file.write_text(json.dumps([(page, shlex.split(s) if is_line(s) else s) for page, s in steps]))
+    return steps
+
+
+RUNNER = Path(__file__).with_name("readme_runner.py")
 # Importing takes longer than most commands do, so other pages are typed in one process.
 FIRST, BY_SHELL = "docs/tutorials/first-study.md", "docs/tutorials/deploy.md"
 

@@ -33,7 +33,7 @@ from packaging.utils import canonicalize_name
 from PIL import Image
 from programs import needed
 from studio import START_SECONDS
-from test_docs import ACTIVATES, BLOCKS
+from test_docs import ACTIVATES, BLOCKS, PUBLISHED, RUNNER, SHARED, given_to_runner
 
 from annotation.store import Store
 from annotation.study.builtin import PEOPLE
@@ -503,6 +503,28 @@ def test_the_readme_is_typed_where_only_the_wheel_is(in_turn, core, tmp_path):
     bare = {"HOME": str(tmp_path), "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
     run(["bash", "--login", "-e"], cwd=empty, env=bare, input=lines)
     assert re.findall(r"--out (\S+)", lines) == [one.name for one in empty.iterdir()]
+
+
+@pytest.fixture(scope="module")
+def with_all(package, tmp_path_factory):
+    return environment(tmp_path_factory.mktemp("with-all"), package[1], "all")
+
+
+def test_each_page_is_typed_where_only_the_wheel_is(with_all, tmp_path):
+    """In an empty folder, with the examples that a page links to; README is typed above."""
+    empty, given, results = (tmp_path / name for name in ("empty", "steps.json", "results.json"))
+    empty.mkdir()
+    shutil.copytree(ROOT / "examples", empty / "examples")
+    if SHARED.exists():
+        (empty / PUBLISHED).symlink_to(SHARED)
+    steps = given_to_runner(given, left=["README.md"])
+    around = {"cwd": empty, "env": alone(tmp_path / "home")}
+    run([with_all / "python", RUNNER, given, results], **around)
+    done = json.loads(results.read_text())
+    failed = [(*step, *one) for step, one in zip(steps, done, strict=True) if one[0]]
+    assert failed == []
+    written = [name for _, step in steps for name in re.findall(r"--out (\S+)", step)]
+    assert [name for name in written if not (empty / name).exists()] == []
 
 
 def test_the_installed_studio_serves_the_label_page_and_takes_a_vote(with_studio, tmp_path, port):

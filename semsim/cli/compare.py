@@ -24,6 +24,7 @@ from semsim.base.cli.terminal import (
 )
 from semsim.base.columns import LEAKS
 from semsim.base.stats.analysis import AnalysisSettings
+from semsim.base.storage.places import resolved
 from semsim.comparison.compared import Compared, check_report
 from semsim.comparison.frames import HowToCompare, compared_frames, read_table, whole_study
 from semsim.comparison.study_tables import imported_tables
@@ -157,10 +158,11 @@ def judge(request: Request) -> Compared:
     if request.scores is not None:
         scores = read_table(request.scores, (*BOOK_COLUMNS, LEAKS))
     labels = None if request.labels is None else read_table(request.labels)
-    if request.votes.is_dir():
-        found = imported_tables(request.votes)
+    votes = resolved(request.votes)
+    if votes.is_dir():
+        found = imported_tables(votes)
         study = found if labels is None else replace(found, labels=labels)
     else:
-        study = whole_study(read_table(request.votes), scores, labels)
+        study = whole_study(read_table(votes), scores, labels)
     with TerminalBar(unit="step") as bar:
         return compared_frames(study, scores, request.how, bar)

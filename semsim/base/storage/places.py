@@ -77,17 +77,18 @@ def demo_sets() -> dict[str, Path]:
 
 
 def resolved(path: Path | str) -> Path:
-    """Return `path`, or what it names of the product's own files where nothing lies there.
+    """Return `path`, or what it names of the files here where nothing lies there.
 
-    `data/demo/…` and `checkpoints/…` come with the product; `demo/NAME/…` is a set of `demo_sets`.
-    A path that the system cannot look up, as one too long, is returned as it is.
+    `data/…` and `checkpoints/…` are looked up in `home` and then among the product's own files;
+    `demo/NAME/…` is a set of `demo_sets`. A path that the system cannot look up, as one too long,
+    is returned as it is.
     """
     given = Path(path)
     top, name, *rest = (*given.parts, "", "")
     sets = demo_sets() if top == "demo" else {}
-    own = sets[name].joinpath(*rest) if name in sets else BROUGHT / given
+    others = [sets[name].joinpath(*rest)] if name in sets else [home() / given, BROUGHT / given]
     try:
-        return own if own.exists() and not given.exists() else given
+        return next((one for one in (given, *others) if one.exists()), given)
     except OSError:
         return given
 

@@ -84,6 +84,14 @@ def test_the_demo_is_found_from_anywhere(installed):
     assert found.split("|") == [str(place) for place in told.values()]
 
 
+def test_what_a_person_made_is_found_from_anywhere(tmp_path):
+    """`asked` runs in `/`; pages name what commands make as data/runs/try."""
+    (tmp_path / "data/runs/try").mkdir(parents=True)
+    names = ["data/runs/try", "data/runs/other", "data/demo"]
+    found = asked(f"*(resolved(one) for one in {names!r}), sep='|'", SEMSIM_HOME=str(tmp_path))
+    assert found.split("|") == [str(tmp_path / names[0]), names[1], str(ROOT / names[2])]
+
+
 def test_what_lies_here_comes_before_the_demo(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     here = Path("demo/silu-none-invgrad")
