@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from semsim.base.errors import SemsimError
 
 _LEFT = re.compile(r"\.(?P<name>.+)\.\d+\.\d+\.(?P<what>part|old)")
 _AT_ONCE = 16  # files that are written or settled at the same time
+_TURN = 64  # of them that a thread takes at a time: handing one over takes as long as writing it
 _DAY = 24 * 3600.0  # seconds after which nobody is still writing
 S = TypeVar("S")
 T = TypeVar("T")
@@ -45,10 +47,11 @@ def whole(path: Path, *, settled: bool = False) -> Iterator[Path]:
     try:
         yield part
         os.replace(part, path)
-        if settled:
-            _settle(path.parent)
-    finally:
+    except BaseException:
         _remove(part)
+        raise
+    if settled:
+        _settle(path.parent)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -194,8 +197,11 @@ def settle(paths: Iterable[Path]) -> None:
 
 def together(work: Callable[[S], T], things: Iterable[S]) -> list[T]:
     """Return the result of `work` for each thing; alone, each would wait for the disk anew."""
+    given = list(things)
+    size = max(1, min(_TURN, len(given) // _AT_ONCE))
+    turns = [given[start : start + size] for start in range(0, len(given), size)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(work, things))
+        return list(chain.from_iterable(pool.map(lambda turn: list(map(work, turn)), turns)))
 
 
 def _settle(folder: Path) -> None:
