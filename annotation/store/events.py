@@ -12,6 +12,7 @@ from annotation.store.tables import Table, VoteRow
 VOTED = "vote"
 UNDONE = "undo"
 EXPORTED = "exported"  # by a researcher
+EXTRA_VOTE = "extra_vote"  # one more is wanted of an item, or no longer
 CHECKED = "check"  # answers to the questions on the instructions
 # A statement on the table costs half of what a mapped class does.
 _ADD = insert(Table.metadata.tables["event"]).inline()

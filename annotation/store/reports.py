@@ -39,7 +39,9 @@ from annotation.errors import NotAllowedError, NotFoundError
 from annotation.spec import Task
 from annotation.store import catch_trials, people, tables, trials
 from annotation.store.catch_trials import Caught
-from annotation.store.events import EXPORTED, VOTED
+from annotation.store.eligibility import LEASE_LOST
+from annotation.store.events import CHECKED, EXPORTED, EXTRA_VOTE, UNDONE, VOTED
+from annotation.store.phases import MOVED
 from annotation.store.slots import has_held
 from annotation.store.studies import DELETED, WRITTEN, settings_in, study_of
 from annotation.store.tables import (
@@ -59,6 +61,9 @@ ACTS = (
     *("study_created", "status", "renamed", "amended", "study_deleted"),
     *(people.LINKED, people.STATUS, EXPORTED),
 )
+# What happens while people label, by which no earlier vote changes but the one that it names.
+LABELLING = {VOTED, UNDONE, people.JOINED, people.CAME_IN, MOVED, CHECKED, LEASE_LOST, EXTRA_VOTE}
+FEW = 5000  # events
 TIMED = 200  # answers by which the pace of a study is known
 NO_PICTURE = "The study has no such picture."
 # Spelt out in the SQL: only then do the databases see that a partial index applies.
@@ -389,14 +394,31 @@ def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     return [{**row, **same, "views": " ".join(row["views"]) or None} for row in rows.mappings()]
 
 
-def votes_in_short(tx: Session, study: Study) -> tuple[Sequence[str], Sequence[Row[Any]]]:
+def votes_in_short(
+    tx: Session, study: Study, ids: Sequence[str] | None = None
+) -> tuple[Sequence[str], Sequence[Row[Any]]]:
     """Return the same in any order, as columns and tuples, without what only files tell.
 
     That is how each picture looked on screen, the browser's clock, and the study's `constants`; the
-    column `came` has the order.
+    column `came` has the order. With `ids`, only those votes.
     """
-    found = tx.execute(_votes(study, EventRow.id.label("came")))
+    query = _votes(study, EventRow.id.label("came"))
+    found = tx.execute(query if ids is None else query.where(VoteRow.id.in_(ids)))
     return list(found.keys()), found.all()
+
+
+def changed_votes(tx: Session, study_id: str, seen: tuple[int, int]) -> Sequence[str] | None:
+    """The ids of the votes given or taken back since `events_so_far` was `seen`.
+
+    None where other votes may have changed, an event came late under a lower number, or so much
+    has happened that reading all votes is as quick.
+    """
+    later = EventRow.study_id == study_id, EventRow.id > seen[0]
+    news = tx.execute(select(EventRow.kind, EventRow.vote_id).where(*later).limit(FEW + 1)).all()
+    late = events_so_far(tx, study_id)[1] != seen[1] + len(news)
+    if late or len(news) > FEW or not {kind for kind, _ in news} <= LABELLING:
+        return None
+    return [vote for _, vote in news if vote is not None]
 
 
 def _votes(study: Study, *further: Any) -> Select[*tuple[Any, ...]]:

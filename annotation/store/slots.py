@@ -41,7 +41,7 @@ from annotation.errors import NotAllowedError, NotFoundError
 from annotation.spec import StudySpec
 from annotation.store.eligibility import LEASE_LOST, study_row
 from annotation.store.engine import batches
-from annotation.store.events import note
+from annotation.store.events import EXTRA_VOTE, note
 from annotation.store.next_items import FREE, LEASED
 from annotation.store.studies import settings_of
 from annotation.store.tables import (
@@ -421,7 +421,7 @@ def _settle(tx: Session, study: StudyRow, items: Sequence[str], now: datetime) -
     if withdrawn:
         tx.execute(delete(SlotRow).where(SlotRow.stimulus_id.in_(withdrawn), SlotRow.k == k))
     for item in (*opened, *withdrawn):
-        note(tx, study.id, "extra_vote", now, item=item, wanted=item in split)
+        note(tx, study.id, EXTRA_VOTE, now, item=item, wanted=item in split)
 
 
 def _counted(tx: Session, items: Sequence[str]) -> dict[str, tuple[int, int]]:

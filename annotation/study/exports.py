@@ -1,6 +1,7 @@
 """Votes and labels of a study as tables, the form in which they leave the study."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -36,23 +37,48 @@ def _at_once(store: Store, study_id: str, *rows: Callable[[Any, Study], Any]) ->
     return store.read(read)
 
 
-def read_collected(
-    store: Store, study_id: str
-) -> tuple[Study, pd.DataFrame, ListFacts | None, pd.DataFrame]:
-    """A study as it is at one moment; raises `NotFoundError`.
+@dataclass(kw_only=True)
+class Collected:
+    """The votes of a study as they are now; a look after the first reads those that changed."""
 
-    Returns:
-        The study, its votes as from `export_votes` without what `votes_in_short` leaves out, the
-        facts of its lists, and one row a reconstruction with `item` and, as SHA-256, `original` and
-        `reconstruction`.
-    """
-    rows = (reports.votes_in_short, reports.picture_rows, reports.candidate_lists)
-    study, (names, votes), pictures, lists = _at_once(store, study_id, *rows)
-    facts = list_facts(lists)
-    table = pd.DataFrame.from_records(votes, columns=list(names))
-    table = table.sort_values("came", ignore_index=True).assign(**reports.constants(study))
-    shown = pd.DataFrame.from_records(pictures, columns=["item", "original", "reconstruction"])
-    return study, _votes(study, table, facts), facts, shown
+    store: Store
+    study_id: str
+    _seen: tuple[int, int] = (0, 0)  # `reports.events_so_far`
+    _table: pd.DataFrame | None = None  # typed, by the number of each vote's event
+    _lists: ListFacts | None = None
+    _shown: pd.DataFrame | None = None
+
+    def read(self) -> tuple[Study, pd.DataFrame, ListFacts | None, pd.DataFrame]:
+        """Read a study as it is at one moment; raises `NotFoundError`.
+
+        Returns:
+            The study, its votes as from `export_votes` without what `votes_in_short` leaves out,
+            the facts of its lists, and one row a reconstruction with `item` and, as SHA-256,
+            `original` and `reconstruction`.
+        """
+        study, now, changed, (names, rows) = self.store.read(self._news)
+        if self._table is None or self._shown is None:
+            _, pictures, lists = _at_once(
+                self.store, study.id, reports.picture_rows, reports.candidate_lists
+            )
+            columns = ["item", "original", "reconstruction"]
+            self._shown = pd.DataFrame.from_records(pictures, columns=columns)
+            self._lists = list_facts(lists)
+        table = pd.DataFrame.from_records(rows, columns=list(names), index="came")
+        table = _typed(study, table.assign(**reports.constants(study)), self._lists)
+        if changed is not None and self._table is not None:
+            kept = self._table.drop(table.index, errors="ignore")
+            table = pd.concat([kept, table]) if len(table) else kept
+        self._table, self._seen = table.sort_index(), now
+        votes = _named(study, self._table.reset_index(drop=True))
+        return study, votes, self._lists, self._shown
+
+    def _news(self, tx: Any) -> tuple[Study, tuple[int, int], Sequence[str] | None, Any]:
+        study = studies.study_of(tx, self.study_id)
+        known = self._table is not None
+        changed = reports.changed_votes(tx, study.id, self._seen) if known else None
+        now = reports.events_so_far(tx, study.id)
+        return study, now, changed, reports.votes_in_short(tx, study, changed)
 
 
 def export_votes(store: Store, study_id: str) -> pd.DataFrame:
@@ -133,6 +159,10 @@ def _judges(study: Study) -> str | None:
 
 
 def _votes(study: Study, rows: Rows | pd.DataFrame, lists: ListFacts | None = None) -> pd.DataFrame:
+    return _named(study, _typed(study, rows, lists))
+
+
+def _typed(study: Study, rows: Rows | pd.DataFrame, lists: ListFacts | None) -> pd.DataFrame:
     scale, types = study.kind.scale, dict(VOTE_COLUMNS)
     # Types are said outright: a table without votes must have the same ones as a full table.
     table = pd.DataFrame(rows, columns=list(VOTE_COLUMNS))
@@ -142,10 +172,13 @@ def _votes(study: Study, rows: Rows | pd.DataFrame, lists: ListFacts | None = No
         types |= RATED
         table = table.assign(rating_levels=scale.levels, rating_threshold=scale.threshold)
     table["judges"], table["lists"] = _judges(study), " ".join(lists.said) if lists else None
-    typed = table.assign(**nothing).astype(types)
+    return table.assign(**nothing).astype(types)
+
+
+def _named(study: Study, votes: pd.DataFrame) -> pd.DataFrame:
     if not study.spec.label_originals:
-        return typed
-    return aggregate.with_original_answers(typed, study.spec.votes_per_item)
+        return votes
+    return aggregate.with_original_answers(votes, study.spec.votes_per_item)
 
 
 def _with_paths(rows: Rows, columns: Sequence[str], images: Shelf) -> pd.DataFrame:

@@ -4,8 +4,11 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from typing import IO, cast
 
 import numpy as np
 import pandas as pd
@@ -13,7 +16,7 @@ import pandas as pd
 from annotation.design.candidates import ListFacts
 from annotation.domain import Study
 from annotation.store import Store
-from annotation.study.exports import read_collected
+from annotation.study.exports import Collected
 from annotation.votes.aggregate import ballots_of, summary_table
 from annotation.votes.agreement import Coding, agreement_table, codings_of, pair_table, pairs_of
 from annotation.votes.annotators import (
@@ -33,7 +36,7 @@ from annotation.votes.rates import (
     whole_rate,
 )
 from annotation.votes.reliability import Reliability, open_questions, reliability
-from semsim.base.errors import DataError, StoreError
+from semsim.base.errors import DataError, SemsimError, StoreError
 from semsim.base.stats.ceiling import Ceiling, ceiling_of_votes
 from semsim.base.stats.standstill import Standstill
 
@@ -41,6 +44,7 @@ EXAMPLES = 4  # pictures of a kind
 CLEAR = 0.8  # share of the votes on a picture that say one thing, from which it is clear
 _ROUNDING = 1e-9  # of shares
 POLITE = 10  # so much a process gives way to the server (os.nice)
+IDLE = 300.0  # seconds after which a process that nobody asks ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,28 +201,80 @@ def _ceiling(votes: pd.DataFrame) -> Ceiling:
 
 def read_results(store: Store, study_id: str) -> Results:
     """The results as they are now; raises `NotFoundError`."""
-    return results_of(*read_collected(store, study_id))
+    return results_of(*Collected(store=store, study_id=study_id).read())
 
 
-def read_apart(url: str, study_id: str) -> Results:
-    """As `read_results`, in a process of its own that imports no more than this needs."""
-    done = subprocess.run(
-        [sys.executable, "-c", f"from {__name__} import answer; answer()"],
-        input=pickle.dumps((url, study_id)),  # others on the machine see arguments
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
-        check=False,
-    )
-    if done.returncode:
-        reason = done.stderr.decode().strip().splitlines()[-1:]
-        raise StoreError(f"The results could not be computed: {' '.join(reason)}")
-    return pickle.loads(done.stdout)
+class Apart:
+    """Results of one study from a process of its own, which keeps the votes it has read.
+
+    It imports no more than this needs, and ends with this process, or once nobody has asked for
+    `IDLE` seconds.
+    """
+
+    def __init__(self, url: str, study_id: str) -> None:
+        self._about = url, study_id
+        self._works: subprocess.Popen[bytes] | None = None
+
+    def read(self) -> Results:
+        """As `read_results`; one at a time. Raises `StoreError` where it cannot be computed."""
+        works, self._works = self._works, None
+        try:
+            found = self._ask(works)
+        except (EOFError, OSError, ValueError):  # it has ended by itself, or was closed
+            if works is not None:
+                _end(works)
+                return self.read()
+            found = "its process broke; see the log of the studio"
+        if isinstance(found, str):
+            raise StoreError(f"The results could not be computed: {found}")
+        return found
+
+    def close(self) -> None:
+        """End the process once it has answered."""
+        if self._works is not None:
+            _end(self._works)
+
+    def _ask(self, works: subprocess.Popen[bytes] | None) -> Results | str:
+        if works is None:
+            works = subprocess.Popen(
+                [sys.executable, "-c", f"from {__name__} import answer; answer()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
+            )
+            pickle.dump(self._about, cast(IO[bytes], works.stdin))  # arguments are seen by others
+        asking = cast(IO[bytes], works.stdin)
+        asking.write(b"\n")
+        asking.flush()
+        found: Results | str = pickle.load(cast(IO[bytes], works.stdout))
+        self._works = works
+        return found
+
+
+def _end(works: subprocess.Popen[bytes]) -> None:
+    with suppress(OSError):  # what was asked of one that had ended
+        cast(IO[bytes], works.stdin).close()
 
 
 def answer() -> None:
-    """The other end of `read_apart`: what it asks for comes in, pickled results go out."""
+    """The other end of `Apart`: for each line that comes in, pickled results go out."""
     if hasattr(os, "nice"):
         os.nice(POLITE)
     url, study_id = pickle.load(sys.stdin.buffer)
     with Store(url) as store:
-        pickle.dump(read_results(store, study_id), sys.stdout.buffer)
+        votes = Collected(store=store, study_id=study_id)
+        while _asked():
+            try:
+                found: Results | str = results_of(*votes.read())
+            except SemsimError as error:
+                found = str(error)
+            pickle.dump(found, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+
+
+def _asked() -> bool:
+    rest = threading.Timer(IDLE, os._exit, (0,))
+    rest.start()
+    line = sys.stdin.buffer.readline()
+    rest.cancel()
+    return bool(line)

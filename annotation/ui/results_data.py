@@ -15,7 +15,7 @@ from annotation.store import Store
 from annotation.study import imported
 from annotation.study.exports import read_items
 from annotation.study.labelling import events_so_far, get_study, studies_beside
-from annotation.study.results import Results, read_apart, read_results, results_of
+from annotation.study.results import Apart, Results, read_results, results_of
 from annotation.votes.beside import PICTURE, together
 
 KEPT = 8  # studies whose results stay in memory
@@ -35,14 +35,16 @@ class _Kept:
     state: State = (-1, 0)
     results: Results | None = None
     work: Future[Results] | None = None
+    apart: Apart | None = None
 
 
 class ResultsCache:
     """Results of studies, computed anew only after something has happened in a study.
 
-    One computation of a study runs at a time, and no other study waits for it. That of a large
-    study has a process of its own: Python runs one thread at a time, so in the server's every vote
-    would wait for it. Reading takes one read transaction, which makes no vote wait.
+    One computation of a study runs at a time, and no other study waits for it. A large study has a
+    process of its own, which reads what changed since its last look: Python runs one thread at a
+    time, so in the server's every vote would wait for it. Reading takes one read transaction, which
+    makes no vote wait.
 
     Attributes:
         imports: The folders of imported votes.
@@ -67,7 +69,9 @@ class ResultsCache:
             kept = self._known.setdefault(study_id, _Kept())
             self._known.move_to_end(study_id)
             while len(self._known) > KEPT:
-                self._known.popitem(last=False)
+                _, old = self._known.popitem(last=False)
+                if old.apart is not None:
+                    old.apart.close()
             begun = kept.work
         known = None if now else kept.results
         wait = PATIENCE if known and _is_large(known.study) else None
@@ -89,7 +93,7 @@ class ResultsCache:
 
     def _look(self, study_id: str, kept: _Kept) -> Results:
         look = self._of_import if study_id.startswith(imported.PREFIX) else self._of_study
-        kept.state, found = look(study_id, kept.state, kept.results)
+        kept.state, found = look(study_id, kept)
         kept.results = found
         return found
 
@@ -113,22 +117,21 @@ class ResultsCache:
         shown = shown.rename(columns={"shown": "reconstruction"})
         return results.items.merge(shown[["item", *PICTURE]], on="item")
 
-    def _of_study(self, study_id: str, seen: State, known: Results | None) -> tuple[State, Results]:
+    def _of_study(self, study_id: str, kept: _Kept) -> tuple[State, Results]:
         now = events_so_far(self._store, study_id)
-        if known is not None and seen == now:
-            return seen, known
+        if kept.results is not None and kept.state == now:
+            return now, kept.results
         # Votes that come after `now` was read may be in it; then the next look is anew.
         study = get_study(self._store, study_id)
-        if _is_large(study):
-            return now, read_apart(self._store.url, study_id)
-        return now, read_results(self._store, study_id)
+        if not _is_large(study):
+            return now, read_results(self._store, study_id)
+        kept.apart = kept.apart or Apart(self._store.url, study_id)
+        return now, kept.apart.read()
 
-    def _of_import(
-        self, study_id: str, seen: State, known: Results | None
-    ) -> tuple[State, Results]:
+    def _of_import(self, study_id: str, kept: _Kept) -> tuple[State, Results]:
         found = imported.find(self._imports, study_id)
         now = (found.state, 0)
-        if known is not None and seen == now:
-            return seen, known
+        if kept.results is not None and kept.state == now:
+            return now, kept.results
         study = imported.study_of(study_id, found)
         return now, results_of(study, found.votes)

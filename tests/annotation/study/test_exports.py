@@ -13,9 +13,11 @@ from study_factory import answer_all as answer
 
 from annotation.errors import NotFoundError, StudyError
 from annotation.spec import StudySpec, Task
-from annotation.store import Store
+from annotation.store import Store, reports
+from annotation.store.tables import EventRow
+from annotation.study import labelling, participants
 from annotation.study.create import create_study
-from annotation.study.exports import export_labels, export_votes, read_study
+from annotation.study.exports import Collected, export_labels, export_votes, read_study
 from annotation.study.labelling import undo
 from annotation.study.sets import read_set
 from semsim.base.columns import ATTACKER, LABEL_COLUMNS, TARGET_COLUMNS, VOTE_COLUMNS
@@ -30,6 +32,50 @@ def answer_all(store, study, name, text):
     (person,) = joined(store, study, name)
     answer(store, person, text)
     return person
+
+
+@pytest.mark.parametrize("store", DATABASES, indirect=True)
+def test_a_later_look_at_the_votes_reads_those_that_changed(store, make_study, monkeypatch):
+    study = make_study(votes_per_item=2, label_originals=True)
+    read, in_short = [], reports.votes_in_short
+    monkeypatch.setattr(
+        reports,
+        "votes_in_short",
+        lambda tx, of, ids=None: read.append(ids) or in_short(tx, of, ids),
+    )
+    collected = Collected(store=store, study_id=study.id)
+
+    def look():
+        found = collected.read()
+        first, votes, lists, shown = Collected(store=store, study_id=study.id).read()
+        pd.testing.assert_frame_equal(found[1], votes)
+        pd.testing.assert_frame_equal(found[3], shown)
+        assert (found[0], found[2]) == (first, lists)
+        return read[-2]
+
+    assert look() is None
+    anna = answer_all(store, study, "Anna", "Cat")
+    hers = len(export_votes(store, study.id))
+    assert len(look()) == hers > 0
+    assert look() == []
+    answer_all(store, study, "Ben", "none")
+    assert len(look()) == len(export_votes(store, study.id)) - hers > 0
+    undo(store, anna, export_votes(store, study.id)["vote_id"][0], NOW)
+    assert len(look()) == 1
+    participants.exclude(store, study.id, "Ben", NOW)
+    assert look() is None
+    labelling.rename(store, study.id, "other")
+    assert look() is None
+
+
+def test_an_event_that_comes_late_under_a_lower_number_has_all_votes_read(store, make_study):
+    study = make_study()
+    note = {"study_id": study.id, "kind": "joined", "at": NOW, "data": {}}
+    for number in (1002, 1001):
+        seen = labelling.events_so_far(store, study.id)
+        store.write(lambda tx, number=number: tx.add(EventRow(id=number, **note)))
+        changed = store.read(lambda tx, seen=seen: reports.changed_votes(tx, study.id, seen))
+        assert changed == ([] if number == 1002 else None)
 
 
 def test_labels_are_the_majority(store, make_study, images):

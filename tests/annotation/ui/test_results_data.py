@@ -122,7 +122,25 @@ def test_a_large_study_is_computed_in_another_process_and_the_same(store, make_s
 
 def test_what_goes_wrong_in_another_process_is_said(store):
     with pytest.raises(StoreError, match="There is no study 'nowhere'"):
-        computing.read_apart(store.url, "nowhere")
+        computing.Apart(store.url, "nowhere").read()
+
+
+def test_the_other_process_stays_for_the_next_look_and_is_begun_anew_where_it_rested(
+    store, make_study
+):
+    study = make_study(votes_per_item=2)
+    apart = computing.Apart(store.url, study.id)
+    assert apart.read().n_votes == 0
+    first = apart._works
+    answer_all(store, study, "Anna", lambda *_: NONE, most=2)
+    assert apart.read().n_votes == 2
+    assert apart._works is first
+    first.stdin.close()  # which ends it as its rest does
+    assert first.wait(limit(10)) == 0
+    assert apart.read().n_votes == 2
+    assert apart._works is not first
+    apart.close()
+    assert apart._works.wait(limit(10)) == 0
 
 
 def test_the_status_shown_is_the_one_there_is(store, make_study):
@@ -158,11 +176,11 @@ def test_a_page_waits_for_newer_results_no_longer_than_it_can_and_for_no_other_s
     cache = ResultsCache(store, NO_IMPORTS)
     known = cache.get(study.id)
 
-    def slow(url, study_id):
-        assert study_id != study.id or go_on.wait(limit(10))
-        return computing.read_results(store, study_id)
+    def slow(apart):
+        assert apart._about[1] != study.id or go_on.wait(limit(10))
+        return computing.read_results(store, apart._about[1])
 
-    monkeypatch.setattr(results_data, "read_apart", slow)
+    monkeypatch.setattr(computing.Apart, "read", slow)
     answer_all(store, study, "Anna", lambda *_: NONE, most=2)
     assert cache.get(study.id) is known
     assert cache.get(other.id).n_votes == 0
