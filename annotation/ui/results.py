@@ -292,9 +292,9 @@ def answer(results: Results) -> str:
 
     While votes are missing, how far the study is comes first.
     """
-    if not results.n_decided:
-        return ""
     running = results.n_full < results.study.n_reconstructions
+    if not results.n_decided:
+        return _how_far(results) if running else ""
     who = f"So far {voters(results)}" if running else capital(voters(results))
     kind = "decided one" if running else "reconstruction"
     found = (
