@@ -3,7 +3,8 @@
 python -m benchmarks.claims [--make demo,published,map] [--check]
 
 A command keeps its results by `keep` in benchmarks/results/NAME.json: values, intervals, n, the
-command and its commit. A page shows one of them between two comments, which no reader sees:
+command and its commit, or `ADDED` with the one that added them. A page shows one of them between
+two comments, which no reader sees:
 
     <!--=published released.psnr.rho .2f[]-->0.67 [0.16, 0.90]<!--/-->
 
@@ -20,6 +21,7 @@ import argparse
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,6 +33,8 @@ from semsim.base.storage.atomic import write_text
 from semsim.reporting.not_run import NOT_RUN
 
 RESULTS = ROOT / "benchmarks" / "results"
+# Before a commit that added a result: that of its run is gone.
+ADDED = "added by "
 # Numbers of a cell, but those of names and of code.
 NUMBERS = re.compile(
     r"`[^`]*`|(?<![\w.,])(?<!\w-)"
@@ -83,12 +87,29 @@ def keep(
         if before["values"] != values:
             _write(path, {"command": command, "commit": code(), "values": values})
         return
-    own = {"commit": code(), **({"command": command} if command != before["command"] else {})}
+    own = {"command": command, "commit": code()}
     for key, one in values.items():
         kept_so_far = before["values"].get(key, {})
-        if {k: v for k, v in kept_so_far.items() if k not in ("command", "commit")} != one:
+        if {k: v for k, v in kept_so_far.items() if k not in own} != one:
             before["values"][key] = {**one, **own}
-    _write(path, {**before, "commit": before["commit"] or code()})
+    _write(path, headed(before))
+
+
+def headed(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file of results whose head is the command and commit of most of its values."""
+    head = {name: whole[name] for name in ("command", "commit")}
+    made = {
+        key: {**one, **{name: one.get(name, of) for name, of in head.items()}}
+        for key, one in whole["values"].items()
+    }
+    counts = Counter((one["command"], one["commit"]) for one in made.values())
+    most = max(counts, key=lambda of: (counts[of], of == tuple(head.values())))
+    found = dict(zip(head, most, strict=True))
+    values = {
+        key: {name: one[name] for name in one if one[name] != found.get(name)}
+        for key, one in made.items()
+    }
+    return {**found, "values": values}
 
 
 def pages() -> list[Path]:

@@ -5,6 +5,8 @@ import math
 import re
 import shutil
 import subprocess
+from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,16 @@ def test_a_part_of_a_file_is_made_anew_by_a_command_of_its_own(tmp_path, monkeyp
     }
 
 
+def test_the_head_of_a_file_is_what_made_most_of_it(tmp_path, monkeypatch):
+    keep("a", "first", {"b": Claim(1.0), "c": Claim(2.0), "d": Claim(3.0)}, tmp_path)
+    monkeypatch.setattr(claims, "code", lambda: "later")
+    keep("a", "then", {"b": Claim(4.0), "c": Claim(5.0)}, tmp_path, part=True)
+    told = json.loads((tmp_path / "a.json").read_text())
+    assert (told["command"], told["commit"]) == ("then", "later")
+    assert set(told["values"]["b"]) == {"value"}
+    assert told["values"]["d"]["command"] == "first"
+
+
 def test_a_page_that_asks_for_what_no_file_has_is_refused(tmp_path):
     keep("a", "a command", {"b": Claim(1.0)}, tmp_path)
     with pytest.raises(LookupError, match="'c'; it has b"):
@@ -174,7 +186,8 @@ def test_a_command_of_the_project_writes_every_result(path):
             assert (ROOT / f"{module[1].replace('.', '/')}.py").is_file(), command
         else:
             assert re.match(r"semsim-studio |make \w|semsim\.", command), command
-    assert [one for one in stamps(path) if not re.fullmatch(r"[0-9a-f]{8,12}(\+\w+)?", one)] == []
+    form = rf"({claims.ADDED})?[0-9a-f]{{8,12}}|[0-9a-f]{{8,12}}(\+\w+)?"
+    assert [one for one in stamps(path) if not re.fullmatch(form, one)] == []
 
 
 def stamps(path: Path) -> set[str]:
@@ -182,22 +195,52 @@ def stamps(path: Path) -> set[str]:
     return {whole["commit"], *(one.get("commit") for one in whole["values"].values())} - {None}
 
 
+def commit_of(stamp: str) -> str:
+    return stamp.removeprefix(claims.ADDED).partition("+")[0]
+
+
 def git(*words: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_the_commit_of_a_result_is_one_of_this_history(path):
+@cache
+def made_at(commit: str) -> datetime:
+    return datetime.fromisoformat(git("log", "-1", "--format=%aI", commit).stdout.strip())
+
+
+def needs_history() -> None:
     if shutil.which("git") is None or git("rev-parse", "HEAD").returncode:
         pytest.skip("no history of commits is here")
     if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
         pytest.skip("the history of commits is shallow")
-    commits = {one: one.partition("+")[0] for one in stamps(path)}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_commit_of_a_result_is_one_of_this_history(path):
+    needs_history()
+    commits = {one: commit_of(one) for one in stamps(path)}
     known = {
         one: git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
         for one, commit in commits.items()
     }
     assert [one for one, is_known in known.items() if not is_known] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_result_was_measured_before_its_commit_was_made(path):
+    """A stamp that is younger than its run is that of who added the result, and states so."""
+    needs_history()
+    whole = json.loads(path.read_text("utf-8"))
+    younger = []
+    for key, one in whole["values"].items():
+        stamp = one.get("commit", whole["commit"])
+        when = re.match(r"(\d+ \w+ \d{4}).*?(\d\d:\d\d) UTC", one.get("run", ""))
+        if when is None or stamp.startswith(claims.ADDED):
+            continue
+        measured = datetime.strptime(f"{when[1]} {when[2]} +0000", "%d %B %Y %H:%M %z")
+        if made_at(commit_of(stamp)) >= measured + timedelta(minutes=1):
+            younger.append(f"{key}: {stamp}")
+    assert younger == [], f"measure it anew, or write {claims.ADDED!r} before the commit"
 
 
 def test_a_result_of_a_branch_is_stamped_with_a_commit_that_stays(tmp_path, monkeypatch):
