@@ -10,8 +10,9 @@ two comments, which no reader sees:
 
 NAME, KEY and how it is written: a number's format, `table` of a whole table, `run` of when and on
 what it was measured; `[]` behind a format adds the interval in brackets, `to` shows only the
-interval, `of` adds the count that n begins with. Without `--check` the pages are written, with it
-the ones that differ are named and the exit code is 1. `--make` first computes cheap results anew.
+interval, `of` adds the count that n begins with. `headlines all table` is the table of
+`benchmarks.headlines`. Without `--check` the pages are written, with it the ones that differ are
+named and the exit code is 1. `--make` first computes cheap results anew.
 
 A file has no text but names: a value is a number, and a table has columns and rows, whose cell is a
 number, a word, or a format with its numbers.
@@ -125,7 +126,14 @@ def filled(text: str, folder: Path = RESULTS) -> str:
 
     def put(found: re.Match[str]) -> str:
         name, key, form, _ = found.groups()
-        shown = _not_run(key) if form == "list" else _written(_claim(folder, name, key), form)
+        if name == "headlines":
+            from benchmarks.headlines import table  # made of this module
+
+            shown = _as_table(table())
+        elif form == "list":
+            shown = _not_run(key)
+        else:
+            shown = written(_claim(folder, name, key), form)
         return f"<!--={name} {key} {form}-->{shown}<!--/-->"
 
     return SHOWN.sub(put, text)
@@ -254,13 +262,24 @@ def _read(path: Path) -> dict[str, Any]:
     return read
 
 
-def _written(claim: Claim, form: str) -> str:
+def command_of(name: str, key: str, folder: Path = RESULTS) -> str:
+    """Return the command that makes a result."""
+    whole = _read(folder / f"{name}.json")
+    return str(whole["values"][key].get("command", whole["command"]))
+
+
+def _as_table(lines: list[str]) -> str:
+    return "\n".join(["\n", *lines, "\n"])
+
+
+def written(claim: Claim, form: str) -> str:
+    """Return a result as a page asks for it; `LookupError` where it has not what is asked for."""
     if form == "run" and claim.run:
         return claim.run
     if isinstance(claim.value, list) != (form == "table") or form == "run":
         raise LookupError(f"A page asks for {form!r} of {claim}.")
     if isinstance(claim.value, list):
-        return "\n".join(["\n", *claim.value, "\n"])
+        return _as_table(claim.value)
     spec, how = re.fullmatch(r"(.*?)(\[\]|to|of)?", form).groups()  # type: ignore[union-attr]
     value = _shown(claim.value, spec)
     if how == "of":

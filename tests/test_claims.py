@@ -14,7 +14,7 @@ from helpers import ROOT
 from made_demo import demo_in
 from written_keys import written
 
-from benchmarks import cheap_claims, claims, coverage, measuring
+from benchmarks import cheap_claims, claims, coverage, headlines, measuring
 from benchmarks.claims import RESULTS, SHOWN, Claim, filled, keep, kept
 from benchmarks.papers import PARTS
 
@@ -122,6 +122,19 @@ def test_a_page_that_asks_for_what_no_file_has_is_refused(tmp_path):
         filled("<!--=a c .2f-->1<!--/-->", tmp_path)
     with pytest.raises(LookupError, match="interval"):
         filled("<!--=a b .2f[]-->1<!--/-->", tmp_path)
+
+
+def test_a_headline_meets_its_target_or_misses_it():
+    """Of a number, and of a share of its count."""
+    rate, some = Claim(0.0622, n="4,000 studies"), Claim(38, n="40 batches")
+    assert headlines.at_most(0.07)([rate])
+    assert not headlines.at_most(0.06)([rate])
+    assert headlines.share_at_least(0.95)([some])
+    assert not headlines.share_at_least(0.96)([some])
+    cells = [line.split(" | ") for line in headlines.table()]
+    ends = {row[2].rpartition(": ")[2] for row in cells[2:]}
+    assert ends <= {"met", "missed", "–"}
+    assert all(row[3][0].isdigit() and row[4].startswith("`") for row in cells[2:])
 
 
 def test_a_result_keeps_its_commit_until_it_changes(tmp_path, monkeypatch):
@@ -300,7 +313,7 @@ def test_every_file_of_results_is_shown_on_a_page():
     shown = {
         found[0] for path in claims.pages() for found in SHOWN.findall(path.read_text("utf-8"))
     }
-    unused = {path.stem for path in FILES} - shown
+    unused = {path.stem for path in FILES} - shown - headlines.names()
     assert {one for one in unused if not one.startswith("coverage-")} == set()
 
 
