@@ -163,12 +163,12 @@ demo-semsim: .venv/run.stamp
 	$(BIN)/semsim-studio study simulate $(STUDY) --data-dir $(DEMO)
 	$(BIN)/semsim-studio study labels $(STUDY) --data-dir $(DEMO) --out $(DEMO)/labels.parquet
 	$(BIN)/semsim-studio study export $(STUDY) --data-dir $(DEMO) --out $(DEMO)/votes.parquet
-	$(BIN)/semsim-studio learn run --labels $(DEMO)/labels.parquet --votes $(DEMO)/votes.parquet \
+	$(BIN)/semsim-studio train run --labels $(DEMO)/labels.parquet --votes $(DEMO)/votes.parquet \
 		--name demo --study $(STUDY) --test-fraction 0.5 --data-dir $(DEMO) \
 		--train triplet:backbone=resnet8,epochs=10 --shuffles 20
 	$(BIN)/semsim-studio score --labels $(DEMO)/labels.parquet --metrics psnr,ssim,semsim:demo \
 		--out $(DEMO)/scores.parquet
-	$(BIN)/semsim-studio cases $(DEMO)/votes.parquet $(DEMO)/scores.parquet \
+	$(BIN)/semsim-studio examples $(DEMO)/votes.parquet $(DEMO)/scores.parquet \
 		--labels $(DEMO)/labels.parquet --unseen-by demo --out data/demo/cases.png --rows data/demo/cases.json
 
 clean:

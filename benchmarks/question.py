@@ -4,7 +4,7 @@ The rule, which stands here before the second half is opened:
 
 1. The originals are halved once, by `HALVING_SEED`. What follows up to 3 sees the first half only.
 2. Candidates are every start with every recipe of `RECIPES`. A start is random weights, a file
-   given as --start NAME=FILE (of `learn pretrain` on other pictures), or torchvision's ImageNet
+   given as --start NAME=FILE (of `train pretrain` on other pictures), or torchvision's ImageNet
    weights, if their file is on this machine already; nothing is fetched. Weights that are no
    better than guessing are no start, and those that learned of the study's own data set have not
    seen other pictures: what a run with these among them says is outside this rule.

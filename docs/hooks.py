@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import typer.cli
 from mkdocs.config.defaults import MkDocsConfig
@@ -28,7 +29,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, source in COPIED.items():
         files.append(File.generated(config, name, abs_src_path=str(ROOT / source)))
     made = {"glossary.md": glossary, "reference/commands.md": commands}
-    for name, make in {**made, "reference/settings.md": settings}.items():
+    made |= {"reference/settings.md": settings, "reference/json.md": json_parts}
+    for name, make in made.items():
         files.append(File.generated(config, name, content=make()))
     return files
 
@@ -67,6 +69,42 @@ def commands() -> str:
         f"## Options of `{name}`\n\n```text\n{help_of(name)}```\n" for name in ("serve", "doctor")
     )
     return "\n".join(["# The command line", "", told, *own])
+
+
+def json_parts() -> str:
+    """Return the parts and fields of the JSON that each command prints with --json."""
+    from app import front
+    from semsim.base.cli.commands import parts_of
+    from semsim.base.storage.places import PROGRAM
+
+    lines = ["# JSON of commands", "", JSON]
+    for words in sorted([*printing_json(get_command(front)), "doctor"]):
+        lines += ["", f"## `{PROGRAM} {words} --json`", "", "| part | kind | fields |"]
+        lines.append("| --- " * 3 + "|")
+        for name, text in parts_of(words.removeprefix("study ")).items():
+            fields = text.removeprefix("object: ")
+            kind = "object" if fields != text else "table"
+            cells = [f"`{field.split()[0]}` {field.split()[1]}" for field in fields.split(", ")]
+            lines.append(f"| `{name}` | {kind} | {', '.join(cells)} |")
+    return "\n".join(lines)
+
+
+JSON = (
+    "With `--json` a command prints one JSON object. A part is a list of the rows of a table, or "
+    "an object. `?` marks a field that may be null or missing; numbers that are not finite are "
+    "null. `job` and `reproduce` print those parts that apply."
+)
+
+
+def printing_json(command: Any, words: tuple[str, ...] = ()) -> list[str]:
+    """Return the words of each command below `command` that has --json."""
+    if not hasattr(command, "list_commands"):
+        return [" ".join(words)] if "as_json" in {one.name for one in command.params} else []
+    return [
+        found
+        for name in command.list_commands(None)
+        for found in printing_json(command.get_command(None, name), (*words, name))
+    ]
 
 
 def help_of(command: str) -> str:

@@ -116,6 +116,24 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write("".join(f"{line}\n" for line in lines))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _declared_json() -> Iterator[None]:
+    """Whatever a test lets a command print as JSON has the parts, fields and types declared."""
+    from json_parts import differing, words_now
+
+    from semsim.base.cli import console
+
+    finite = console.finite
+
+    def checked(parts: Any) -> Any:
+        assert differing(finite(parts), words_now()) == []
+        return finite(parts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(console, "finite", checked)
+        yield
+
+
 @pytest.fixture
 def port() -> Iterator[int]:
     """A port that nobody else gets."""

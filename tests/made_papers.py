@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.claims import SHOWN, _written, kept, pages
+from benchmarks.claims import SHOWN, kept, pages, written
 from benchmarks.finding import At, Read
 from benchmarks.papers import PARTS
 
@@ -34,7 +34,7 @@ def check_kept(
     for page in pages():
         for file, key, form, _ in SHOWN.findall(page.read_text("utf-8")):
             if file == part.paper and key in found and form != "run" and not form.endswith("]"):
-                assert _written(found[key], form)
+                assert written(found[key], form)
     key, at = next((key, find) for key, find in part.where.items() if isinstance(find, At))
     lacking = {**tables, at.table: tables[at.table].iloc[:0]}
     with pytest.raises(LookupError, match=rf"^{re.escape(key)} is not in this folder: .*no row"):

@@ -22,6 +22,7 @@ from typer.main import get_command
 
 from annotation.cli.main import study
 from app import front
+from semsim.base.cli.commands import parts_of
 from semsim.base.jobs.orders import to_record
 from semsim.base.storage.places import PROGRAM
 from semsim.base.storage.records import write_record
@@ -529,6 +530,16 @@ def test_the_reference_has_every_command(door, site):
     before = PROGRAM if door is front else f"{PROGRAM} study"
     names = get_command(door).list_commands(None)
     assert [name for name in names if f"<code>{before} {name}</code>" not in page] == []
+
+
+def test_the_reference_has_the_json_of_every_command(site):
+    page = (site / "reference/json.html").read_text(encoding="utf-8")
+    for words in ("study list", "import table", "reproduce people", "train run", "job", "doctor"):
+        assert f"<code>{PROGRAM} {words} --json</code>" in page
+        for name, fields in parts_of(words.removeprefix("study ")).items():
+            first = fields.removeprefix("object: ").split()[0]
+            assert f"<td><code>{name}</code></td>" in page
+            assert f"<code>{first}</code>" in page
 
 
 def test_the_reference_has_the_studio_itself(site):

@@ -321,7 +321,7 @@ LACKING = {
     "accounts list": "studio",
     "study list": "studio",
     "reproduce semsim": "attacks",
-    "learn run --labels nowhere.parquet --name x": "attacks",
+    "train run --labels nowhere.parquet --name x": "attacks",
     "import auto made --name x --yes": "attacks",
     "split run --dataset digits": "attacks",
     "report nowhere.parquet": "attacks",

@@ -39,7 +39,7 @@ def list_accounts(
     ]
     told = [[one.name, one.role, *dates] for one, dates in zip(found, days, strict=True)]
     rows = [{fact: getattr(one, fact) for fact in facts} for one in found]
-    show(rows, text_table(facts, told), as_json)
+    show({"accounts": rows}, text_table(facts, told), as_json)
 
 
 @app.command(help=f"Make an account; asks for a password, or takes {PASSWORD}.")

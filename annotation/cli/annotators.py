@@ -71,11 +71,8 @@ def list_annotators(
         *("name", "status", "simulated", "done", "excluded", "link_by"),
         *("catch_failed", "catch_answered"),
     )
-    show(
-        [{fact: getattr(row, fact) for fact in facts} for row in found],
-        text_table(head, told),
-        as_json,
-    )
+    rows = [{fact: getattr(row, fact) for fact in facts} for row in found]
+    show({"annotators": rows}, text_table(head, told), as_json)
 
 
 def _stepping(change: Callable[..., Annotator]) -> Callable[..., None]:
@@ -129,7 +126,8 @@ def exclude(
     with opened(database, data_dir) as store:
         study_id = find_study(store, name).id
         effect = people.preview_exclusion(store, study_id, person, data_dir / "images")
-        show([{**asdict(effect), "ranking": effect.ranking}], _in_words(effect), as_json)
+        facts = {**asdict(effect), "ranking": effect.ranking}
+        show({"effect": facts}, _in_words(effect), as_json)
         if dry_run:
             say("Dry run: nothing was changed.")
             return

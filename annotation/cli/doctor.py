@@ -1,7 +1,6 @@
 """`semsim-studio doctor`: whether the studio would start here, and what to do about it."""
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -10,13 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-import typer
-
 import annotation
 from annotation.accounts.access import LOOPBACK, NAME, NO_ACCOUNT, PASSWORD, require_loopback
 from annotation.cli.console import address, pictures
 from annotation.cli.serving import why_not
-from semsim.base.cli.console import text_table
+from semsim.base.cli.console import show, text_table
 from semsim.base.errors import SemsimError
 from semsim.base.storage.places import checkout
 
@@ -42,10 +39,8 @@ def diagnose(options: argparse.Namespace, others: Iterable[tuple[str, str, str, 
         others: Findings of the science about the machine and its weights.
     """
     rows = [*checks(options), *(Finding(*one) for one in others)]
-    if options.json:
-        typer.echo(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False))
-    else:
-        typer.echo(text_table(rows[0], rows[1:]))
+    findings = [row._asdict() for row in rows]
+    show({"findings": findings}, text_table(rows[0], rows[1:]), options.json)
     return int(any(row.state == STOPS for row in rows))
 
 

@@ -17,7 +17,7 @@ STUDY = {
         "Change settings of a study: a new version of its protocol, stamped on the votes to come.",
     ),
     "protocol": _study(
-        "protocol",
+        "versions",
         "List the versions of a study's protocol and the accuracy of guessers on its lists.",
     ),
     "activity": _study(

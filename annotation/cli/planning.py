@@ -44,7 +44,7 @@ def crowd(assumed: Crowd, runs: Runs = 10, seed: Seed = 0, as_json: Json = False
     )
     early = f"An early end: {evidence(USUAL)}"
     text = "\n".join([head, _lines(table), _needed(table, assumed.most_wrong), early])
-    show(rows_of(table), text, as_json)
+    show({"figures": rows_of(table)}, text, as_json)
 
 
 def _lines(table: pd.DataFrame) -> str:

@@ -31,7 +31,7 @@ class ServerParser(argparse.ArgumentParser):
         version = f"SemSim Studio {annotation.__version__}"
         self.add_argument("--version", action="version", version=version)
         if command == "doctor":
-            self.add_argument("--json", action="store_true", help="print a JSON list, no table")
+            self.add_argument("--json", action="store_true", help="print JSON, no table")
         self.add_argument("--host", default="127.0.0.1", help="address to listen on")
         self.add_argument("--port", type=_port, default=7860, help="port to listen on")
         self.add_argument("--local", action="store_true", help="no accounts, this machine only")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, fields, replace
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -72,7 +73,7 @@ def studies(data_dir: DataDir = DATA, database: Database = None, as_json: Json =
     facts = ("name", "task", "status", "items", "made_by", "link", "id")
     told = [[*(str(row[fact]) for fact in facts), voters_words(str(row["voter"]))] for row in rows]
     head = ["name", "task", "status", "items", "made by", "link", "id", "answered by"]
-    show(rows, text_table(head, told), as_json)
+    show({"studies": rows}, text_table(head, told), as_json)
 
 
 FLAGS = ("votes_per_item", "list_size", "decoy_rate", "headline", "seed", "simulated", "voter")
@@ -134,7 +135,7 @@ def create(
             tell=counting("Reading reconstructions"),
         )
         if dry_run:
-            show(found.rows(), found.text(), as_json)
+            show({"plan": found.rows()}, found.text(), as_json)
             say("Dry run: nothing was written.")
             raise typer.Exit(1 if found.problems else 0)
     with opened(database, data_dir, make=True) as store:
@@ -153,7 +154,7 @@ def create(
         f"{counted(made.n_failed, 'failed attack')} left out, {answered}"
     )
     said = [found.people_needed, *found.notes]
-    show([{**facts, "notes": said}], "\n".join([told, *said]), as_json)
+    show({"study": {**facts, "notes": said}}, "\n".join([told, *said]), as_json)
 
 
 def _table() -> str:
@@ -210,7 +211,7 @@ def amend(
         typer.echo(f"{found.name}: protocol version {found.version}, {found.protocol}")
 
 
-def protocol(
+def versions(
     name: StudyName, data_dir: DataDir = DATA, database: Database = None, as_json: Json = False
 ) -> None:
     """List the versions of a study's protocol and the accuracy of guessers on its lists."""
@@ -219,15 +220,20 @@ def protocol(
         found = protocols.protocol_versions(store, study.id)
         lists = exports.facts_of_lists(store, study.id)
     rows, told = [], []
-    drawn = {**asdict(lists), "said": lists.said} if lists else None
     for one in found:
         changes = {key: str(getattr(one.spec, key)) for key in one.changed}
         facts = {"version": one.version, "at": one.at.isoformat(), "sha256": one.sha256}
-        rows.append({**facts, "changes": changes, "why": one.why, "lists": drawn})
+        rows.append({**facts, "changes": changes, "why": one.why})
         words = ", ".join(f"{key} = {value}" for key, value in changes.items())
-        said = f"  {words} ({one.why})" if words else ""
-        told.append(f"{one.version}  {one.at:%Y-%m-%d %H:%M} UTC  {one.sha256}{said}")
-    show(rows, "\n".join([*told, *(lists.said if lists else ())]), as_json)
+        told.append([str(one.version), _moment(one.at), words, one.why, one.sha256])
+    table = text_table(["version", "since", "changes", "why", "sha256"], told)
+    drawn = {**asdict(lists), "said": lists.said} if lists else None
+    text = "\n".join([table, *(["", *lists.said] if lists else [])])
+    show({"versions": rows, "lists": drawn}, text, as_json)
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def activity(
@@ -239,11 +245,9 @@ def activity(
     """List who did what to a study, or to all of them, the latest first."""
     with opened(database, data_dir) as store:
         found = acts.activity(store, find_study(store, name).id if name else None)
-    told = (
-        f"{one.at:%Y-%m-%d %H:%M} UTC  {one.study}  {one.by or '–'}: {one.what}" for one in found
-    )
+    told = [[_moment(one.at), one.study, one.by or "–", one.what] for one in found]
     rows = [{**asdict(one), "at": one.at.isoformat()} for one in found]
-    show(rows, "\n".join(told), as_json)
+    show({"activity": rows}, text_table(["at", "study", "by", "what"], told), as_json)
 
 
 BUDGET = tuple(one.name for one in fields(Budget))
@@ -314,7 +318,7 @@ def progress(
         study = find_study(store, name)
         now = labelling.progress(store, study.id)
     done, wanted = sum(v * n for v, n in enumerate(now.coverage)), study.spec.votes_per_item
-    total = {"study": study.name, "votes": done, "votes_wanted": wanted * now.n_items}
+    total = {"name": study.name, "votes": done, "votes_wanted": wanted * now.n_items}
     items = [{"votes": v, "items": n} for v, n in enumerate(now.coverage)]
     lines = []
     for one in now.annotators:
@@ -325,8 +329,8 @@ def progress(
         text_table(["votes", "items"], [[str(one["votes"]), str(one["items"])] for one in items]),
         text_table(["annotator", "votes", "median ms", ""], lines),
     ]
-    parts = {**total, "items": items, "annotators": [asdict(one) for one in now.annotators]}
-    show(parts, "\n\n".join(told), as_json)
+    people = [asdict(one) for one in now.annotators]
+    show({"study": total, "items": items, "annotators": people}, "\n\n".join(told), as_json)
 
 
 FORMAT_LIST = "\n\n".join(

@@ -35,7 +35,7 @@ class Lab:
     """Facts of the other half that the start page shows.
 
     Attributes:
-        cases: `{"title", "caption", "cases"}` of `semsim-studio cases --rows`.
+        cases: `{"title", "caption", "cases"}` of `semsim-studio examples --rows`.
         people: `answer.json` of `semsim-studio demo people`; without rows nothing is shown.
         semsims: Names of the trained SemSims.
         running: Titles of jobs by the page that watches them.

@@ -27,6 +27,7 @@ from semsim.base.errors import SettingsError, UnknownNameError
 T = TypeVar("T")
 Registered = Mapping[str, Any]
 _WORDS = {"true": True, "false": False}
+_SORTS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def unknown(kind: str, name: object, known: Iterable[str], more: str = "") -> UnknownNameError:
@@ -327,8 +328,8 @@ def _value(plugin: Any, name: str, key: str, text: str) -> Any:
         return float(given)
     if isinstance(default, tuple):
         return tuple(_literal(part) for part in text.split("+"))
-    expected = type(default).__name__
-    raise SettingsError(f"{name}: {key}={text} is no {expected}; the default is {default!r}.")
+    expected = _SORTS.get(type(default), "value of another sort")
+    raise SettingsError(f"{name}: {key} must be {expected}; got {text!r}. Default: {default!r}.")
 
 
 def _optional(plugin: Any, name: str, key: str, text: str) -> Any:

@@ -268,8 +268,6 @@ def _reading(path: Path, wrong: type[SemsimError]) -> Iterator[None]:
     with guarded(path, wrong, f"is not a readable table ({{}}). {_SAVE}"):
         try:
             yield
-        except FileNotFoundError:
-            raise wrong(f"{path} is not a readable table: it is missing.") from None
         except SemsimError as error:
             raise wrong(str(error)) from error
 

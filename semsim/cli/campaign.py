@@ -1,7 +1,7 @@
 """`semsim-studio campaign …`: plan, run and watch a grid of targets and attacks."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +21,7 @@ from semsim.base.cli.terminal import (
     WorkersOption,
     say,
     show,
+    text_table,
     told_errors,
 )
 from semsim.base.errors import SemsimError, SettingsError
@@ -48,7 +49,7 @@ from semsim.weights import CHECKPOINTS
 
 NO_JUDGE = (
     "No judge has read these pictures, so a study of them draws the wrong words of its lists at "
-    "random; `semsim-studio judge apply --judge J --set SET` lets one read them."
+    "random; `semsim-studio distractors apply --model M --set SET` lets one read them."
 )
 _UNNAMED = Campaign(name="")
 app = typer.Typer(no_args_is_help=True, help="A grid of targets and attacks, on many machines.")
@@ -146,7 +147,7 @@ def plan_command(
     with TerminalBar("Measuring") as bar:
         estimate = measure(plan, data_dir, load, bar)
     view = outlook(plan, data_dir, estimate)
-    show([asdict(view)], outlook_text(view, workers), as_json)
+    show({"plan": asdict(view)}, outlook_text(view, workers), as_json)
 
 
 def machines(
@@ -163,7 +164,11 @@ def ordered(
     on: dict[str, Any],
     data_dir: DataOption = DATA,
     judge: Annotated[
-        str, typer.Option(help="Judge that reads the pictures at the end, see `judge list`.")
+        str,
+        typer.Option(
+            "--distractor-model",
+            help="Distractor model that reads the images at the end, see `distractors list`.",
+        ),
     ] = "",
     checkpoints: CheckpointsOption = CHECKPOINTS,
     retry_failed: Annotated[
@@ -222,6 +227,9 @@ def vertical_command(run: VerticalRun, data_dir: DataOption = DATA) -> None:
     raise typer.Exit(exit_code({"n_ok": ok.sum(), "n_failed": (~ok).sum(), "undone": {}}))
 
 
+_STATUS = ("name", "state", "ok", "failed", "left", "images")
+
+
 @app.command("status")
 def status_command(
     name: Annotated[str | None, typer.Option(help="Campaign; all of them without it.")] = None,
@@ -233,7 +241,8 @@ def status_command(
     with told_errors():
         names = campaigns(data_dir) if name is None else [name]
         rows = [_status(data_dir, one, alone=name is not None) for one in names]
-    show(rows, "\n".join(map(_status_text, rows)), as_json)
+    lines = [["–" if one is None else str(one) for one in row.values()] for row in rows]
+    show({"campaigns": rows}, text_table(_STATUS, lines) if rows else "", as_json)
     if not rows:
         say(f"No campaign has begun below {data_dir}.")
 
@@ -295,7 +304,7 @@ def _status(data: Path, name: str, *, alone: bool) -> dict[str, Any]:
     except SemsimError as error:
         if alone:
             raise
-        return {"name": name, "state": f"cannot be told: {error}"}
+        return dict(zip(_STATUS, (name, f"unknown: {error}", *[None] * 4), strict=True))
     store = PieceStore(data)
     keys = [cell.key for cell in plan.cells]
     left = set(store.cells.missing(keys))
@@ -303,14 +312,4 @@ def _status(data: Path, name: str, *, alone: bool) -> dict[str, Any]:
     found = jobs_of(data / "jobs", name)
     state = jobs.state(found[0]).value if found else "never started as a job"
     done = len(keys) - len(left) - failed
-    counts = {"ok": done, "failed": failed, "left": len(left), "images": len(keys)}
-    return {"name": name, "state": state, **counts}
-
-
-def _status_text(row: Mapping[str, Any]) -> str:
-    if "images" not in row:
-        return f"{row['name']}: {row['state']}"
-    return (
-        f"{row['name']}: {row['state']}; {row['ok']} ok / {row['failed']} failed / "
-        f"{row['left']} left of {row['images']} images"
-    )
+    return dict(zip(_STATUS, (name, state, done, failed, len(left), len(keys)), strict=True))

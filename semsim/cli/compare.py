@@ -130,7 +130,7 @@ def compare(
     beside = found.order.drop(columns=["title", "mark"])
     table = table.merge(beside, on="metric", suffixes=("", "_of_order"))
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]
-    show(rows, str(found), as_json)
+    show({"metrics": rows}, str(found), as_json)
     if out is not None:
         with TerminalBar(unit="figure") as bar:
             found.write(out, overwrite=overwrite, width_mm=width, report=bar)

@@ -24,7 +24,7 @@ def list_datasets(root: _Root = Path(ROOT), as_json: Json = False) -> None:
         made = build(DATASETS, name, _settings(name, root))
         rows.append([name, made.task, _state(made), kind.about])
     found = [dict(zip(("name", "task", "files", "about"), row, strict=True)) for row in rows]
-    show(found, text_table(["name", "task", "files", "what it is"], rows), as_json)
+    show({"datasets": found}, text_table(["name", "task", "files", "what it is"], rows), as_json)
 
 
 @app.command("get")

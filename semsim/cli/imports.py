@@ -23,6 +23,7 @@ from semsim.base.cli.terminal import (
     say,
     show,
     show_told,
+    text_table,
     told_errors,
 )
 from semsim.base.errors import SettingsError
@@ -52,7 +53,11 @@ _Out = Annotated[
     ),
 ]
 _Judge = Annotated[
-    str, typer.Option(help="Judge that reads the pictures, see `judge list`; none: random lists.")
+    str,
+    typer.Option(
+        "--distractor-model",
+        help="Distractor model that reads the images, see `distractors list`; none: random lists.",
+    ),
 ]
 _Yes = Annotated[bool, typer.Option("--yes", help="Keep what is shown without asking.")]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan; write nothing.")]
@@ -68,7 +73,7 @@ def _planned(
     """
     with TerminalBar(unit="step") as bar:
         plan = plan_import(kind, source, name, settings, bar, room)
-    show_told(plan.rows(), plan.text(), as_json)
+    show_told(plan.parts(), plan.text(), as_json)
     return plan
 
 
@@ -218,8 +223,9 @@ def own(
         kept = keep_own(data_dir, [study], found)
     for remark in found.attrs[REMARKS]:
         say(f"Note: {remark}")
-    told = (f"{one.metric}: {one.n:,} scores, {one.leaks} leaks more" for one in kept)
-    show([vars(one) for one in kept], "\n".join(told), as_json)
+    told = [[one.metric, f"{one.n:,}", one.leaks] for one in kept]
+    rows = [vars(one) for one in kept]
+    show({"scores": rows}, text_table(["metric", "scores", "leaks more"], told), as_json)
 
 
 app.command(AUTO, help=Recognise.__doc__)(_command(AUTO, Recognise()))

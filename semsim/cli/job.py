@@ -13,23 +13,29 @@ from semsim.base.jobs.folders import Job, read_job
 from semsim.base.jobs.terminal import JobKind
 from semsim.systems import JOBS
 
-_TRAININGS, _LEARN = "semsim.learning.ablations_run", "semsim.cli.learn"
+_TRAININGS, _LEARN = "semsim.learning.ablations_run", "semsim.cli.train"
 _IMPORTS, _WEIGHTS = "semsim.importers.import_job", "semsim.weights"
 _FETCHES, _PEOPLE = "semsim.datasets.fetch_job", "semsim.people.get_job"
 KINDS = {
     "learn": JobKind(
-        *(_TRAININGS, "TrainingJob", "do_training", _LEARN, "judged_text", "judged_rows"),
+        *(_TRAININGS, "TrainingJob", "do_training", _LEARN, "judged_text", "judged_parts"),
         state="training.pt",
         writes=("place.checkpoints",),
     ),
     "learn-study": JobKind(
-        _TRAININGS, "StudyJob", "do_ablation", _LEARN, "study_text", rows="study_rows"
+        _TRAININGS, "StudyJob", "do_ablation", _LEARN, "study_text", parts="study_parts"
     ),
     "learn-leave-out": JobKind(
-        *(_TRAININGS, "LeaveOutJob", "do_ablation", _LEARN, "left_out_text", "left_out_rows")
+        *(_TRAININGS, "LeaveOutJob", "do_ablation", _LEARN, "left_out_text", "left_out_parts")
     ),
     "judge": JobKind(
-        *("semsim.distractors.judge_job", "JudgeOrder", "do_judge", "semsim.cli.judge", "told"),
+        *(
+            "semsim.distractors.judge_job",
+            "JudgeOrder",
+            "do_judge",
+            "semsim.cli.distractors",
+            "told",
+        ),
         state="training.pt",
         writes=("checkpoints/judges",),
     ),
@@ -41,7 +47,7 @@ KINDS = {
     ),
     "score": JobKind(
         *("semsim.metrics.scoring", "ScoreOrder", "do_score"),
-        *("semsim.cli.score", "told", "rows_of", "exit_code"),
+        *("semsim.cli.score", "told", "sets_of", "exit_code"),
     ),
     "people": JobKind(_PEOPLE, "PeopleOrder", "do_people", _PEOPLE, "brought"),
     "weights": JobKind(_WEIGHTS, "WeightsOrder", "do_fetch", _WEIGHTS, "fetched"),
@@ -64,7 +70,7 @@ def job(
         if asked.kind not in KINDS:
             known = ", ".join(sorted(KINDS))
             raise JobError(f"{asked.folder} is a job of the kind {asked.kind!r}; known: {known}.")
-        if as_json and not KINDS[asked.kind].rows:
+        if as_json and not KINDS[asked.kind].parts:
             raise SettingsError(f"A job {asked.kind} prints no table; leave --json out.")
         outcome, kind = do(asked, as_json=as_json), KINDS[asked.kind]
         raise typer.Exit(kind.said(kind.exit_code)(outcome) if kind.exit_code else 0)

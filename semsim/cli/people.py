@@ -37,7 +37,7 @@ def list_sources(data_dir: DataOption = DATA, as_json: Json = False) -> None:
     ]
     head = ["name", "state", "licence", "what it is"]
     lines = [[row["name"], row["state"], row["licence"], row["about"]] for row in rows]
-    show(rows, text_table(head, lines), as_json)
+    show({"sources": rows}, text_table(head, lines), as_json)
 
 
 @app.command("get")
@@ -71,7 +71,7 @@ def get_source(
                 copy = fetched(source, data_dir, bar)
         with TerminalBar(unit="picture") as bar:
             plan = source.plan(copy, bar)
-        show_told(plan.rows(), plan.text(), as_json)
+        show_told(plan.parts(), plan.text(), as_json)
         with TerminalBar(unit="step") as bar:
             folders = carry_out(plan, places, bar)
     say("\n".join(f"Wrote {one}" for one in folders))

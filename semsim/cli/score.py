@@ -154,7 +154,7 @@ def weights(
     states = [[name, *_weight_state(name, checkpoints).split(None, 1)] for name in wanted]
     head = ("name", "state", "where")
     rows = [dict(zip(head, one, strict=True)) for one in states]
-    show(rows, text_table(head, states), as_json)
+    show({"files": rows}, text_table(head, states), as_json)
     if names:  # a list of all never fails
         raise typer.Exit(0 if all(state == "ok" for _, state, _ in states) else 1)
 
@@ -171,7 +171,7 @@ def _show(
     if out == STDOUT:
         say(text)
     else:
-        show(rows, text, as_json)
+        show({"metrics" if records else "sets": rows}, text, as_json)
     left_out = [f"Left out: {problem}" for one in found for problem in one.problems]
     notes = [f"Note: {note}" for one in found for note in one.notes]
     own = [(row["metric"], row["unavailable"]) for row in rows if "unavailable" in row]
@@ -236,9 +236,9 @@ def _weight_state(name: str, checkpoints: Path) -> str:
         return f"missing  {error}"
 
 
-def rows_of(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of `summaries` that a job has left."""
-    return list(outcome["rows"])
+def sets_of(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rows of `summaries` that a job has left, as a part of JSON."""
+    return {"sets": outcome["rows"]}
 
 
 def told(outcome: Mapping[str, Any]) -> str:

@@ -70,7 +70,7 @@ def find_judge(name: str, checkpoints: Path) -> Path:
         known = ", ".join(judges(checkpoints)) or "none"
         raise WeightsError(
             f"No judge is called {name!r}. There are: {known}. "
-            "`semsim-studio judge train --dataset NAME --name J` makes one."
+            "`semsim-studio distractors train --dataset NAME --name J` makes one."
         )
     return path
 

@@ -248,20 +248,19 @@ class ImportPlan:
         """True if nothing is left out."""
         return not self.found.unread
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The report as rows: counts, sets, then every file or row left out, and what refused."""
+    def parts(self) -> dict[str, Any]:
+        """Return the parts of the report: counts, sets, what was left out, and what refused."""
         sets = [
             {key: getattr(one, key) for key in ("folder", "model", "dataset", "attack", "size")}
             | {"pairs": len(one.pairs), "whole": one.whole, "classes": len(one.classes)}
             for one in self.found.sets
         ]
-        tables: dict[str, Sequence[dict[str, Any]]] = {
+        return {
             "counts": [{"name": name, "n": n} for name, n in self.found.counts.items()],
             "sets": sets,
-            "left out": [asdict(one) for one in self.found.unread],
-            "not taken": [{"kind": kind, "why": why} for kind, why in self.refusals.items()],
+            "left_out": [asdict(one) for one in self.found.unread],
+            "not_taken": [{"kind": kind, "why": why} for kind, why in self.refusals.items()],
         }
-        return [{"table": name, **row} for name, rows in tables.items() for row in rows]
 
     def text(self) -> str:
         """The report, for a terminal: counts, sets, notes, then every file or row left out."""

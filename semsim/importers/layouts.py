@@ -32,6 +32,7 @@ from semsim.base.picture_files import notes_on
 from semsim.base.progress import Report, silent
 from semsim.base.registry import setting
 from semsim.base.storage.folders import SPLITS, shown, splits_in
+from semsim.base.storage.records import require_folder
 from semsim.base.table_files import ENDINGS, for_images, read_texts, truth
 from semsim.base.words import agreeing, counted, listed
 from semsim.datasets.folder import MISNAMED, Folder, namesakes
@@ -269,8 +270,8 @@ class ModelFolders:
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """One reconstruction set a model."""
         names = read_class_names(self.classes)
-        if self.originals is not None and not self.originals.is_dir():
-            raise DataError(f"{self.originals} is not a folder of originals.")
+        if self.originals is not None:
+            require_folder(self.originals, DataError, " of originals")
         tree = _Models(root=source)
         tree.read(self.originals, names)
         pairs = tree.pairs(self.attack, names)
@@ -466,8 +467,7 @@ class _Variants(Tree):
                 for one of the usual names.
             name: That of the import, and of a model that has no folder.
         """
-        if not self.root.is_dir():
-            raise DataError(f"{self.root} is not a folder.")
+        require_folder(self.root, DataError)
         rest = []
         pictures = self._pictures()
         elsewhere = Path(called).resolve()

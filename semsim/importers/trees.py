@@ -9,6 +9,7 @@ from typing import TypeVar
 from semsim.base.alike import written
 from semsim.base.errors import DataError
 from semsim.base.storage.folders import files_below, shown
+from semsim.base.storage.records import require_folder
 from semsim.base.table_files import first_problem
 from semsim.base.words import counted
 from semsim.datasets.folder import MISNAMED, in_utf8, is_utf8
@@ -117,8 +118,7 @@ class Tree:
 
     def _sorted(self, folder: Path) -> tuple[list[Path], list[Path]]:
         """The folders and the images in a folder, in order of name; all else is left out."""
-        if not folder.is_dir():
-            raise DataError(f"{folder} is not a folder.")
+        require_folder(folder, DataError)
         entries = shown(folder)
         self.hidden += sum(1 for _ in folder.iterdir()) - len(entries)
         named = self.named(entries, folder)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from semsim.metrics.network import SemSimModel
 
 log = logging.getLogger(__name__)
-START = "semsim-start/1"  # of the files that `learn pretrain` writes
+START = "semsim-start/1"  # of the files that `train pretrain` writes
 _OF_SEMSIM = {"mean", "std"}  # beside the network in a SemSim checkpoint
 _SUFFIXES = (".safetensors", ".pth")
 
@@ -74,7 +74,7 @@ def load_initial(model: SemSimModel, weights: str) -> None:
     Args:
         weights: "imagenet" takes torchvision's best for this network, fetched the first time; else
             a file: the network's state dict (.safetensors, or a .pth without code in it), with or
-            without its classifier, a SemSim checkpoint, or what `learn pretrain` wrote; the last
+            without its classifier, a SemSim checkpoint, or what `train pretrain` wrote; the last
             two bring the mean and spread of the channels they were made with.
     """
     check_initial(model.settings.backbone, weights)
@@ -111,7 +111,7 @@ def check_unseen(weights: str, test: pd.DataFrame) -> None:
 def identify(backbone: str, weights: str) -> str:
     """Return the identity of these weights: a name for ImageNet's, a sha256 for a file.
 
-    A file of `learn pretrain` also says what it was trained on.
+    A file of `train pretrain` also says what it was trained on.
     """
     if weights == SCRATCH:
         return SCRATCH

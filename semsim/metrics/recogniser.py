@@ -94,7 +94,7 @@ def find_classifier(name: str, resources: Resources) -> Path:
     raise WeightsError(
         f"{name}.safetensors is missing; it was looked for in {looked}. "
         "`semsim-studio demo build` makes the built-in classifier, `recogniser`, and "
-        "`semsim-studio judge train` others."
+        "`semsim-studio distractors train` others."
     )
 
 

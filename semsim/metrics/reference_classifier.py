@@ -150,5 +150,5 @@ def _why_none(looked: Sequence[Looked], best: int, over: int) -> str:
     classes = list(dict.fromkeys(name for one in looked for name in one.classes))
     return (
         f"no classifier here knows these classes ({first_of(classes, 3, last='…')}). Make a study, "
-        "or train one: semsim-studio judge train."
+        "or train one: semsim-studio distractors train."
     )

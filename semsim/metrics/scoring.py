@@ -39,7 +39,7 @@ from semsim.base.storage.folders import files_below
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.pieces import key_of
 from semsim.base.storage.places import resolved
-from semsim.base.storage.records import guarded
+from semsim.base.storage.records import guarded, require_folder
 from semsim.base.storage.versions import software_versions
 from semsim.base.table_files import check_columns, read_frame
 from semsim.base.words import counted
@@ -704,8 +704,7 @@ def _name(setting: Any) -> str:
 
 def _images(folder: Path) -> tuple[dict[str, Path], list[str]]:
     """Images below `folder` by name, and what is wrong with the names."""
-    if not folder.is_dir():
-        raise DataError(f"{folder} is not a folder.")
+    require_folder(folder, DataError)
     found: dict[str, list[Path]] = {}
     problems = []
     for path in filter(Path.is_file, files_below(folder).paths):

@@ -135,7 +135,7 @@ def reproduce_copa(
         second.to_csv(out / "table2.csv", index=False)
         where = "built-in pictures" if images is None else attacked.dataset
         asked = {"count": count, "seeds": seeds, "where": where, "table": text_2(second)}
-        both = [*terminal.rows_of(first, table=1), *terminal.rows_of(second, table=2)]
+        both = {"table_1": terminal.rows_of(first), "table_2": terminal.rows_of(second)}
         terminal.show_told(both, caption("copa", "table_2", **asked), as_json)
         for kind in kinds:
             say(f"Wrote {write_figure(attacked, numbers, kind, out)}")

@@ -139,17 +139,18 @@ def show_plan(
     as_json: bool,
     below: Below | None = None,
     *,
-    rows: Sequence[Row] = (),
+    also: Mapping[str, Any] | None = None,
     before: str = "",
 ) -> None:
     """Print the answer of a reproduction to --plan.
 
     Args:
         below: Its preset, and the works of the one below it.
-        rows, before: Rows and a text that stand before the works.
+        also: Parts of its JSON besides the works.
+        before: Text above them.
     """
     text = "\n".join(filter(None, [before, plan_text(name, works, below)]))
-    show_told([*rows, *(one._asdict() for one in works)], text, as_json)
+    show_told({**(also or {}), "works": [one._asdict() for one in works]}, text, as_json)
 
 
 def plan_text(name: str, works: Sequence[Work], below: Below | None = None) -> str:

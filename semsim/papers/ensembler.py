@@ -43,7 +43,7 @@ from semsim.papers.ensembler_sentences import (
     SentencePlan,
     SentenceRun,
     run_sentences,
-    sentence_rows,
+    sentence_parts,
     sentence_text,
 )
 from semsim.reporting.export import write_both
@@ -250,11 +250,12 @@ def reproduce_ensembler(
             return
         folder = data_dir / "split"
         if figure is not None:
-            show_told(outcome["summary"], summary_text(pd.DataFrame(outcome["summary"])), as_json)
+            found = outcome["summary"]
+            show_told({"systems": found}, summary_text(pd.DataFrame(found)), as_json)
             written = write_cuts(outcome, folder, plan.name)
         else:
             rows = table_rows(pd.DataFrame(outcome["rows"]), table) if as_json else []
-            show_told(rows, report_text(outcome, table), as_json)
+            show_told({"rows": rows}, report_text(outcome, table), as_json)
             drawn = pictures(outcome, ROWS, _BEHIND, TABLES[table].figure)  # as Figures 5 to 7
             written = [write_both(drawn, folder / f"{plan.name}.png")] if drawn else []
         for path in written:
@@ -322,7 +323,7 @@ def _translation(
     with TerminalBar(plan.name, unit="%") as bar:
         outcome = run_sentences(plan, place, bar, *who)
     text, path = sentence_text(outcome), place.data / "split" / f"{plan.name}.md"
-    show_told(sentence_rows(outcome), text, as_json)
+    show_told(sentence_parts(outcome), text, as_json)
     write_text(path, f"{text}\n")
     write_json(path.with_suffix(".json"), outcome)
     say(f"Wrote {path}")

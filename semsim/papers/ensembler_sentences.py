@@ -472,11 +472,11 @@ def read_lines(
     return [*markdown_of(_READ, rows), *map(markdown_line, [*cells, *more])]
 
 
-def sentence_rows(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Means over seeds of what each attack read, what guessing says, and the paper's sentences."""
+def sentence_parts(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """Return means over seeds of what attacks read, scores of guesses, and of the paper's rows."""
     known = [{"guess": name, **scores} for name, scores in outcome["guesses"].items()]
     paper = [{"paper": row, **paper_scores(row)} for row in PAPER_ROWS]
-    return [*rows_of(sentence_summary(outcome["rows"])), *known, *paper]
+    return {"attacks": rows_of(sentence_summary(outcome["rows"])), "guesses": known, "paper": paper}
 
 
 def sentence_text(outcome: Mapping[str, Any]) -> str:

@@ -363,7 +363,7 @@ def command_of(table: JudgedTable) -> Callable[..., None]:
                 return
             machines = engine.Machines(workers, scheduler, device, checkpoints)
             rows, text, (first, *others) = table.make(preset, folder, machines)
-            terminal.show_told(terminal.rows_of(rows), text, as_json)
+            terminal.show_told({"cells": terminal.rows_of(rows)}, text, as_json)
             say(f"Wrote {folder / first}, {listed(others)}.")
 
     command.__doc__ = table.help

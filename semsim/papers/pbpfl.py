@@ -197,7 +197,7 @@ def reproduce_pbpfl(
             return
         with terminal.TerminalBar(unit="step") as bar:
             text = reproduced(chosen, folder, bar, workers, scheduler)
-        terminal.show_told(table_rows(chosen, folder) if as_json else [], text, as_json)
+        terminal.show_told(table_parts(chosen, folder) if as_json else {}, text, as_json)
 
 
 def works_of(chosen: Preset, folder: Path) -> list[engine.Work]:
@@ -270,23 +270,28 @@ def _begin(chosen: Preset, out: Path) -> None:
     write_record(path, FORMAT, asked)
 
 
-def table_rows(chosen: Preset, out: Path) -> list[dict[str, Any]]:
-    """The rows of all tables that `reproduced` has left in `out`; of 2 and 4, one a training."""
-    rows: list[dict[str, Any]] = []
+def table_parts(chosen: Preset, out: Path) -> dict[str, Any]:
+    """Return the rows of all tables that `reproduced` has left in `out`.
+
+    Tables 2 and 4 have one for each training.
+    """
+    parts: dict[str, list[dict[str, Any]]] = {}
     for part, made in trainings(chosen, out).items():
-        facts = {"table": 4 if part == CLASSES else 2, "data": chosen.compared[part].data}
-        rows += terminal.rows_of(cells_of(made), **facts)
+        name = "table_4" if part == CLASSES else "table_2"
+        rows = terminal.rows_of(cells_of(made), data=chosen.compared[part].data)
+        parts.setdefault(name, []).extend(rows)
     known = jobs.read_json(out / "costs.json")
     for number, what, schemes in (
         (5, "seconds", ("FedAvg", "PBPFL", AGAIN)),
         (6, "traffic", ("FedAvg", "PBPFL")),
     ):
-        rows += [{"table": number, "scheme": one, **known[one][what]} for one in schemes]
-    return rows + [
-        {"table": "leak", "network": one["network"], "round": one["round"], **score}
+        parts[f"table_{number}"] = [{"scheme": one, **known[one][what]} for one in schemes]
+    leaks = [
+        {"network": one["network"], "round": one["round"], **score}
         for one in jobs.read_json(out / "leak.json")["found"]
         for score in one["scores"]
     ]
+    return {**parts, "leak": leaks}
 
 
 def under(settings: FederatedSettings, scheme: str) -> FederatedSettings:

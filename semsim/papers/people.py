@@ -269,7 +269,7 @@ def reproduce_people(
         with TerminalBar("Judging", unit="picture") as bar:
             rows, absent = judged_by_people(names, place, bar)
         text = _written(rows, absent, out)
-        show_told(rows_of(rows), text, as_json)
+        show_told({"metrics": rows_of(rows)}, text, as_json)
     say(f"Wrote {out / 'people.md'} and people.csv.")
 
 

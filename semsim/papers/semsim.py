@@ -99,7 +99,7 @@ class SemsimResults(NamedTuple):
     """Tables 1 and 2 and the figures' own, as text and as rows; `n_figures` were written."""
 
     text: str
-    rows: list[dict[str, Any]]
+    parts: dict[str, list[dict[str, Any]]]
     n_figures: int
 
 
@@ -136,7 +136,7 @@ def results(
     said = [table_text(number, table) for number in (1, 2) if (table["table"] == number).any()]
     said += [learned_text(learned)] if learned else []
     said += blind_spots(studies, juries)
-    rows, pictures, varied = terminal.rows_of(table), list[dict[str, Any]](), dict[str, Any]()
+    pictures, varied = list[dict[str, Any]](), dict[str, list[dict[str, Any]]]()
     drawn: dict[str, Drawn] = {}
     if (first := analyses.get(scale.parts[0].name)) is not None:
         drawn, pictures = _figures(first), picture_rows(first)
@@ -150,12 +150,13 @@ def results(
         drawn[f"figure{panel.figure}"] = _of_study(panel, found)
         said.append(_study_text(panel, found, juries[panel.judged_by.name]))
         varied[panel.figure] = terminal.rows_of(study_frame(found["rows"]), figure=panel.figure)
-        rows += varied[panel.figure]
     told = {"learned": learned, "pictures": pictures, "studies": varied}
     write_json(folder / "results.json", told)
     for name, one in drawn.items():
         write_figure(one, folder / "figures" / name)
-    return SemsimResults("\n\n".join(said), rows, len(drawn))
+    figures = [row for rows in varied.values() for row in rows]
+    parts = {"tables": terminal.rows_of(table), "figures": figures}
+    return SemsimResults("\n\n".join(said), parts, len(drawn))
 
 
 class _Panel(NamedTuple):
@@ -542,7 +543,7 @@ def reproduce_semsim(
     with terminal.told_errors():
         asked, given = scale_of(preset, images), list(votes or ())
         asked = in_mixed_precision(asked) if mixed_precision else asked
-        folder, planned = out / asked.name, plan_rows(asked)
+        folder, planned = out / asked.name, {"studies": plan_rows(asked)}
         (terminal.say if as_json else typer.echo)(plan_text(asked))
         if plan:
 
@@ -550,7 +551,7 @@ def reproduce_semsim(
                 return works_of(scale_of(lower), data_dir, known=False)
 
             works = works_of(asked, data_dir)
-            engine.show_plan("semsim", works, as_json, (preset, below), rows=planned)
+            engine.show_plan("semsim", works, as_json, (preset, below), also=planned)
             return
         check_votes(given, jury_epochs)
         folder.mkdir(parents=True, exist_ok=True)
@@ -580,7 +581,7 @@ def reproduce_semsim(
             tables = [Path(one) for one in given]
             material = read_materials([labels_beside(one) for one in tables], tables)
             found = results(asked, material, place, folder, bar)
-        terminal.show_told(found.rows, found.text, as_json)
+        terminal.show_told(found.parts, found.text, as_json)
         say(f"Wrote {folder / 'tables.csv'} and {found.n_figures} figures.")
 
 

@@ -44,7 +44,7 @@ _SPLIT = System(
     "Split inference: defences and model inversion.",
     JobKind(
         *("semsim.systems.split.plan", "SplitJob", "do_split"),
-        *("semsim.systems.split.command", "outcome_text", "outcome_rows"),
+        *("semsim.systems.split.command", "outcome_text", "outcome_parts"),
         writes=("place.data",),
     ),
 )
@@ -54,7 +54,7 @@ _FEDERATED = System(
     "Federated learning with a masked model, compared in one process or between machines.",
     JobKind(
         *("semsim.systems.federated.settings", "FederatedJob", "do_comparison"),
-        *("semsim.systems.federated.command", "told", "rows_of"),
+        *("semsim.systems.federated.command", "told", "parts_of"),
         writes=("out",),
     ),
 )

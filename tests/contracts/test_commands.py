@@ -10,6 +10,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
 import pytest
+from json_parts import differing
 from made_campaign import SYMBOLS
 from typer import Context
 from typer.main import get_command
@@ -18,7 +19,9 @@ from typer.testing import CliRunner
 import app
 from annotation.cli.main import app as human
 from annotation.cli.main import study as study_app
-from semsim.base.storage.places import PROGRAM
+from semsim.base.cli.commands import parts_of
+from semsim.base.storage.places import PROGRAM, toml_of
+from semsim.base.words import listed
 from semsim.cli.main import app as science
 from semsim.papers import REPRODUCTIONS
 from semsim.weights import CHECKPOINTS
@@ -94,7 +97,7 @@ def test_no_group_offers_to_complete_itself(half):
 SINGULAR = {"--labels", "--votes", "--higher-leaks", "--lower-leaks"}
 ELSEWHERE = {"--batch": "--batch-size", "--data": "--dataset", "--scale": "--preset"}
 ELSEWHERE |= {"--settings": "--train"}
-COMMON = {"--data-dir", "--checkpoints", "--device", "--database", "--scheduler", "--json"}
+COMMON = {"--data-dir", "--checkpoints", "--device", "--database", "--scheduler"}
 
 
 def misnamed(option):
@@ -202,7 +205,7 @@ def test_a_default_is_of_no_machine():
         if isinstance(one.default, Path) and one.default.is_absolute() and one.show_default is True
     ]
     assert wrong == []
-    assert str(ROOT) not in typed(("semsim", "learn", "run"), "-h").output
+    assert str(ROOT) not in typed(("semsim", "train", "run"), "-h").output
 
 
 def names_of(call):
@@ -223,11 +226,11 @@ SENTENCES = {
     *[("annotation", name) for name in ("simulate", "texts")],
     *[("semsim", "campaign", name) for name in ("run", "vertical")],
     *[("semsim", "federated", name) for name in ("certificates", "join")],
-    *[("semsim", "judge", name) for name in ("apply", "train")],
+    *[("semsim", "distractors", name) for name in ("apply", "train")],
     *[("semsim", "demo", name) for name in ("build", "jury", "people")],
-    *[("semsim", "learn", name) for name in ("pretrain", "promote")],
+    *[("semsim", "train", name) for name in ("pretrain", "promote")],
     ("semsim", "datasets", "get"),
-    *[("semsim", name) for name in ("cases", "report")],
+    *[("semsim", name) for name in ("examples", "report")],
 }
 
 
@@ -276,6 +279,18 @@ def test_tables_are_seen_where_they_are_drawn():
         *[("semsim", "federated", "serve"), ("semsim", "import", "scores")],
         *[("annotation", "create"), ("annotation", "annotators", "exclude")],
     }
+
+
+# What may go to standard output, each typed so by a test of its own.
+TO_STDOUT = {
+    *[("annotation", name) for name in ("export", "labels")],
+    *[("semsim", name) for name in ("report", "score")],
+}
+
+
+def test_what_may_go_to_standard_output_is_typed_so_by_a_test():
+    outs = {call: one.help for call, one in OPTIONS if one.name == "out"}
+    assert {call for call, told in outs.items() if "- is" in told} == TO_STDOUT
 
 
 TALK = ("Wrote ", "Dry run", "No pictures")
@@ -348,9 +363,9 @@ READING = {
     ("compare", NOWHERE): 2,
     ("federated", "compare", "--out", "-"): 2,
     ("report", NOWHERE): 2,
-    ("learn", "counts", "--labels", NOWHERE): 2,
-    ("learn", "run", "--labels", NOWHERE, "--name", "x"): 2,
-    ("learn", "promote", "nobody"): 2,
+    ("train", "counts", "--labels", NOWHERE): 2,
+    ("train", "run", "--labels", NOWHERE, "--name", "x"): 2,
+    ("train", "promote", "nobody"): 2,
     ("datasets", "list", "--root", "nowhere"): 0,
     ("people", "list"): 0,
     ("weights", "--checkpoints", "nowhere"): 0,
@@ -362,11 +377,11 @@ READING = {
     ("campaign", "plan", *TINY): 0,
     ("campaign", "run", "--name", "x", "--dataset", "nobody"): 2,
     ("split", "run", "--file", "nowhere.json"): 2,
-    ("judge", "list"): 0,
-    ("judge", "apply", "--set", "nowhere", "--judge", "nobody"): 2,
-    ("cases", NOWHERE, "--out", "cases.png"): 2,
+    ("distractors", "list"): 0,
+    ("distractors", "apply", "--set", "nowhere", "--model", "nobody"): 2,
+    ("examples", NOWHERE, "--out", "cases.png"): 2,
     ("job", "nowhere"): 2,
-    ("verdict", "nowhere"): 2,
+    ("baseline-check", "nowhere"): 2,
     ("import", "auto", "nowhere", "--name", "x"): 2,
 }
 
@@ -378,8 +393,8 @@ WRITING = {
     *[("federated", name) for name in ("certificates", "join", "serve")],
     *[("import", name) for name in ("annotator-files", "model-folders", "scores", "table")],
     *[("import", name) for name in ("class-folders", "semsim-cifar100", "variant-folders")],
-    *[("judge", "train"), ("people", "get"), ("split", "study")],
-    *[("learn", name) for name in ("leave-out", "pretrain", "study")],
+    *[("distractors", "train"), ("people", "get"), ("split", "study")],
+    *[("train", name) for name in ("leave-out", "pretrain", "study")],
     *[("reproduce", name) for name in REPRODUCTIONS],
 }
 
@@ -465,3 +480,47 @@ def test_the_studio_tells_errors_alike_and_has_the_same_folder():
     )
     assert done.returncode == 2
     assert "\nError: unrecognized arguments: --no-such-option" in done.stderr
+
+
+LIMITS = {
+    ("semsim", "campaign", "plan", "--workers", "0"): "a whole number of at least 1; got '0'",
+    ("semsim", "campaign", "plan", "--images", "x"): "a whole number; got 'x'",
+    ("semsim", "examples", "votes.csv", "--width", "5"): "a number of at least 89; got '5'",
+    ("annotation", "create", "--task", "x"): "one of recognition, pair, rating; got 'x'",
+    ("annotation", "simulate", "x", "--annotators", "0"): "a whole number of at least 1; got '0'",
+}
+
+
+@pytest.mark.parametrize(("words", "allowed"), LIMITS.items(), ids=" ".join)
+def test_what_an_option_may_be_is_said_in_our_words(words, allowed):
+    done = typed(words[:1], *words[1:])
+    assert done.exit_code == 2
+    option = words[-2]
+    (line,) = [one for one in done.stderr.splitlines() if one.startswith("Error: ")]
+    assert line == f"Error: Invalid value for '{option}': it must be {allowed}."
+
+
+def test_every_command_with_json_declares_its_parts_and_no_other_does():
+    """What is printed is held against them wherever a test prints it, see `json_parts`."""
+    declared = {*toml_of("semsim.base.cli", "parts.toml")}
+    printing = {" ".join(call[1:]) for call in CALLS if "--json" in names_of(call)}
+    groups = {words.partition(" ")[0] for words in printing}
+    assert declared - printing - groups == {"doctor"}
+    for words in printing:
+        (helped,) = [one.help for one in COMMANDS[called_by(words)].params if one.name == "as_json"]
+        assert helped.endswith(f"an object with {listed([*parts_of(words)])}.")
+
+
+def called_by(words):
+    return next(call for call in CALLS if " ".join(call[1:]) == words)
+
+
+def test_json_that_is_not_declared_is_seen():
+    study = {"name": "a", "votes": 1, "votes_wanted": 2}
+    assert differing({"study": study}, "progress") == []
+    assert differing({"studies": []}, "progress") == ["progress: no part studies"]
+    assert differing({"study": [study]}, "progress") == ["progress: study is no object"]
+    assert len(differing({"study": {**study, "more": 1}}, "progress")) == 1
+    assert len(differing({"study": {"name": "a", "votes": 1}}, "progress")) == 1
+    assert len(differing({"study": {**study, "votes": "1"}}, "progress")) == 1
+    assert len(differing({"study": {**study, "votes": True}}, "progress")) == 1

@@ -197,20 +197,21 @@ def test_a_thread_does_not_keep_the_studio_from_its_end():
 
 
 @pytest.mark.parametrize(
-    ("words", "facts"),
+    ("words", "named", "facts"),
     [
-        (("semsim", "datasets", "list"), {"name", "task", "files", "about"}),
-        (("semsim", "judge", "list", "--checkpoints", "nowhere"), set()),
-        (("semsim", "weights", "--checkpoints", "nowhere"), {"name", "state", "where"}),
+        (("semsim", "datasets", "list"), "datasets", {"name", "task", "files", "about"}),
+        (("semsim", "distractors", "list", "--checkpoints", "nowhere"), "models", set()),
+        (("semsim", "weights", "--checkpoints", "nowhere"), "files", {"name", "state", "where"}),
         (
             ("annotation", "list"),
+            "studies",
             {"id", "name", "task", "status", "simulated", "voter", "made_by", "items", "link"},
         ),
-        (("annotation", "accounts", "list"), {"name", "role", "created", "disabled"}),
+        (("annotation", "accounts", "list"), "accounts", {"name", "role", "created", "disabled"}),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
 )
-def test_a_list_is_printed_as_json_too(words, facts, tmp_path):
+def test_a_list_is_printed_as_json_too(words, named, facts, tmp_path):
     data = []
     if words[0] == "annotation":
         data = ["--data-dir", tmp_path]
@@ -219,7 +220,8 @@ def test_a_list_is_printed_as_json_too(words, facts, tmp_path):
         assert made.exit_code == 0, made.stderr
         env = {"SEMSIM_ADMIN_PASSWORD": "a long enough one"}
         assert typed("annotation", "accounts", "add", "maria", *data, env=env).exit_code == 0
-    rows = json.loads(typed(*words, *data, "--json").stdout)
+    ((part, rows),) = json.loads(typed(*words, *data, "--json").stdout).items()
+    assert part == named
     assert bool(rows) == bool(facts)
     assert all(set(row) == facts for row in rows)
     plain = typed(*words, *data).stdout

@@ -61,7 +61,9 @@ def machines(s3, tmp_path_factory):
                 one.start()
             yield (
                 two,
-                json.loads(CliRunner().invoke(app, ["list", "--json", *shared[:2]]).stdout),
+                json.loads(CliRunner().invoke(app, ["list", "--json", *shared[:2]]).stdout)[
+                    "studies"
+                ],
             )
         finally:
             for one in two:

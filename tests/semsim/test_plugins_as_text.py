@@ -43,7 +43,7 @@ def test_settings_have_the_type_of_their_default():
     [
         ("cnn-small:width=4,big", "no preset 'big'"),
         ("cnn-small:depth=4", "no setting 'depth'"),
-        ("cnn-small:width=wide", "width=wide is no int"),
+        ("cnn-small:width=wide", "width must be a whole number; got 'wide'"),
         ("cnn-small:big", "no preset 'big'"),
     ],
 )

@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from semsim.base.storage.places import PROGRAM, home, toml_of
+from semsim.base.words import listed
 
 STOPPED = 130  # after Ctrl-C, as shells have it
 CODES = (
@@ -98,7 +99,7 @@ class Commands(TyperGroup):
             raise
 
     def invoke(self, ctx: Any) -> Any:
-        with told_stop(), _told_absence(ctx.meta):
+        with told_stop(), _told_absence(ctx.meta), _told_limits():
             return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -188,20 +189,16 @@ def _plain(command: Any) -> None:
     """Show an argument in capitals, an option with the sort of its value, a flag with neither."""
     for one in command.get_params(typer.Context(command, help_option_names=["--help", "-h"])):
         kind, name = one.type_descriptor, (one.metavar or one.name).upper()
-        least, most = one.min, one.max
         if one.param_type_name == "argument":
             one.metavar = f"{name}..." if one.nargs != 1 and "..." not in name else name
             usage = one.metavar if one.required else f"[{one.metavar}]"
             one._usage_display_name, one.display_type_rich = lambda u=usage: u, lambda ctx: ""
         elif one.metavar is None:
-            of = (get_args(kind.annotation) or (kind.annotation,))[0]
+            of = _value_type(kind)
             sort = "PATH" if of is Path else "NUMBER" if of in (int, float) else "TEXT"
             sort = "|".join(map(str, kind.choices)) if kind.choices else sort
             one.metavar = "" if one.is_flag or one.count else sort
-        if not one.metavar or (least, most) == (None, None):
-            limits = ""
-        else:
-            limits = f"at least {least}" if most is None else f"{least} to {most}"
+        limits = _limits(one) if one.metavar else ""
         one._get_number_range_help_str = lambda limits=limits: limits
 
 
@@ -214,6 +211,8 @@ def _complete(command: Any, words: str) -> None:
     command.params = [*command.params, *_loudness()]
     _plain(command)
     for one in command.params:
+        if one.name == "as_json":
+            one.help = f"{one.help}: an object with {listed([*parts_of(words)])}."
         if isinstance(one.default, Path) and one.default.is_relative_to(home()):
             one.show_default = (
                 f"{one.default.relative_to(home())} in SEMSIM_HOME or the program's folder"
@@ -223,6 +222,16 @@ def _complete(command: Any, words: str) -> None:
     first, _, rest = (command.help or "").partition("\n\n")
     shown = "\n".join(["\b", "Examples:", *(f"  {PROGRAM} {call}" for call in calls)])
     command.help = "\n\n".join([first, *([shown] if calls else []), *([rest] if rest else [])])
+
+
+def parts_of(words: str) -> dict[str, str]:
+    """Return the parts of the JSON that a command prints, by name its fields with their types."""
+    known = toml_of(__package__, "parts.toml")
+    found = known[words] if words in known else known[words.partition(" ")[0]]
+    if isinstance(found, dict):
+        return found
+    others = [found] if isinstance(found, str) else found
+    return {name: of for one in others for name, of in parts_of(one).items()}
 
 
 @contextmanager
@@ -253,6 +262,39 @@ def _told_absence(meta: Mapping[str, Any]) -> Iterator[None]:
         LOGS[0].info("Where the error below comes from", exc_info=error)
         typer.echo(f"Error: {how if error.name else error}", err=True)
         raise SystemExit(2) from error
+
+
+@contextmanager
+def _told_limits() -> Iterator[None]:
+    """Name what an option may be, and what was given, in our words and not in a library's."""
+    try:
+        yield
+    except typer.BadParameter as error:
+        found: list[Any] = getattr(error.__cause__, "errors", list)()
+        one: Any = error.param
+        if found and one is not None:
+            error.message = f"it must be {_allowed(one)}; got {str(found[0]['input'])!r}."
+        raise
+
+
+def _allowed(one: Any) -> str:
+    kind = one.type_descriptor
+    if kind.choices:
+        return f"one of {', '.join(map(str, kind.choices))}"
+    of = _value_type(kind)
+    sort = {int: "a whole number", float: "a number", Path: "a path"}.get(of, "a text")
+    return " of ".join(filter(None, [sort, _limits(one)]))
+
+
+def _value_type(kind: Any) -> Any:
+    return (get_args(kind.annotation) or (kind.annotation,))[0]
+
+
+def _limits(one: Any) -> str:
+    least, most = one.min, one.max
+    if (least, most) == (None, None):
+        return ""
+    return f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
 
 
 @contextmanager

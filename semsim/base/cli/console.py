@@ -20,7 +20,8 @@ from semsim.base.storage.atomic import finite
 ERROR = 2
 STDOUT = Path("-")
 DataOption = Annotated[Path, typer.Option("--data-dir", help="Data folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+# Its parts, which `parts.toml` has by command, end its help.
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table")]
 log = logging.getLogger("semsim")
 
 
@@ -51,13 +52,16 @@ def told_errors() -> Iterator[None]:
         raise failed(error) from error
 
 
-def show(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any], text: str, as_json: bool) -> None:
-    """Print tables: as JSON, of one its rows, of several an object of them, else as `text`.
+def show(parts: Mapping[str, Any], text: str, as_json: bool) -> None:
+    """Print what a command found: as one JSON object of its parts, else as `text`.
 
     In JSON a number that is not finite is null.
+
+    Args:
+        parts: Those that `parts.toml` has of the command: each the rows of a table, or one object.
     """
     if as_json:
-        text = json.dumps(finite(rows), indent=2, ensure_ascii=False, default=str)
+        text = json.dumps(finite(parts), indent=2, ensure_ascii=False, default=str)
     if text:
         typer.echo(text)
 

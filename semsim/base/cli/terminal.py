@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,11 +34,11 @@ SchedulerOption = Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.
 _TABLES = (".parquet", ".csv")
 
 
-def show_told(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
+def show_told(parts: Mapping[str, Any], text: str, as_json: bool) -> None:
     """`show` for a text with more than its tables; with JSON it goes to standard error."""
     if as_json:
         say(text)
-    show(rows, text, as_json)
+    show(parts, text, as_json)
 
 
 def rows_of(table: "pd.DataFrame", /, **more: Any) -> list[dict[str, Any]]:

@@ -43,8 +43,8 @@ class JobKind:
     Attributes:
         module: Has `order`, the dataclass of what was asked, and `work`: (order, folder, report) →
             what it found.
-        teller: Has `told`: that → text; `rows`: that → the rows of its tables, for --json, where it
-            has some; and `exit_code`: of that, or None where it was stopped, where it is not 0.
+        teller: Has `told`: that → text; `parts`: that → the parts of its JSON, where it has some;
+            and `exit_code`: of that, or None where it was stopped, where it is not 0.
         state: The file in its folder that is of no use once there is a result.
         writes: Folders it writes to besides its own: a field of its order, or below one, as
             data/runs.
@@ -55,7 +55,7 @@ class JobKind:
     work: str
     teller: str
     told: str
-    rows: str = ""
+    parts: str = ""
     exit_code: str = ""
     state: str = ""
     writes: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class JobKind:
         return getattr(import_module(self.module), name)
 
     def said(self, name: str) -> Any:
-        """Return `told`, `rows` or `exit_code` itself, by its name."""
+        """Return `told`, `parts` or `exit_code` itself, by its name."""
         return getattr(import_module(self.teller), name)
 
 
@@ -76,7 +76,7 @@ def do(
 
     Args:
         change: Of its order, for this time.
-        as_json: Print its rows, of a kind that has some.
+        as_json: Print its parts, of a kind that has some.
     """
     order: Any = read_order(asked, kind.done(kind.order))
     if change is not None:
@@ -85,8 +85,8 @@ def do(
     if outcome is not None:
         if kind.state:
             (asked.folder / kind.state).unlink(missing_ok=True)
-        rows = kind.said(kind.rows)(outcome) if as_json else []
-        show_told(rows, kind.said(kind.told)(outcome), as_json)
+        parts = kind.said(kind.parts)(outcome) if as_json else {}
+        show_told(parts, kind.said(kind.told)(outcome), as_json)
     return outcome
 
 

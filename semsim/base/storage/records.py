@@ -45,7 +45,7 @@ def read_record(path: Path, form: str, raises: type[SemsimError]) -> dict[str, A
 def read_object(path: Path, raises: type[SemsimError]) -> dict[str, Any]:
     """The object in a JSON file; `raises` where it is missing, broken or something else."""
     if not path.exists():
-        raise raises(f"There is no {path.name} in {path.parent}.")
+        raise raises(f"{path} does not exist.")
     with guarded(path, raises):
         content = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(content, dict):
@@ -71,6 +71,8 @@ def guarded(
         yield
     except (raises, NameError, ImportError):
         raise
+    except FileNotFoundError as error:
+        raise raises(f"{error.filename or path} does not exist.") from error
     except Exception as error:
         why = str(getattr(error, "strerror", "") or error)[:_LONGEST] or type(error).__name__
         raise raises(f"{path} {told.replace('{}', why)}") from error
@@ -80,6 +82,12 @@ def require_file(path: Path | str, raises: type[SemsimError], told: str) -> None
     """Raise `raises`, as `guarded` does, for what is no file, such as a pipe."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise raises(f"{path} {told.replace('{}', 'it is no file')}")
+
+
+def require_folder(path: Path, raises: type[SemsimError], of: str = "") -> None:
+    """Raise `raises` for what is no folder; `of` follows the word, such as " of originals"."""
+    if not path.is_dir():
+        raise raises(f"{path} {f'is not a folder{of}' if path.exists() else 'does not exist'}.")
 
 
 def check_format(found: object, form: str, where: object, raises: type[SemsimError]) -> None:

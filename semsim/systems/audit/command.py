@@ -97,28 +97,28 @@ def audit(
         try:
             read = read_network(model, shape)
             found = Audited(name=network, model=model, network=read, input_shape=shape)
-            rows, parts = _of_layers(found, verify, seed, figure)
+            tables, parts = _of_layers(found, verify, seed, figure)
         except SettingsError as error:
             if verify or figure is not None or not _answers(model, shape):
                 raise
-            rows, parts = [], [f"c(M) is not defined here: {error}"]
+            tables, parts = {}, [f"c(M) is not defined here: {error}"]
         try:
             batches, noticed = client_view(model, shape)
         except SemsimError as error:
             parts.append(f"Signs for a client are unknown: {error}")
         else:
-            rows += [{"table": "client", **asdict(one)} for one in noticed]
+            tables["client"] = [asdict(one) for one in noticed]
             parts += [*batches, client_text(noticed)]
         told = "\n\n".join([f"{network}, input {size}", *parts])
-        show_told(rows, told, as_json)
+        show_told(tables, told, as_json)
         if figure is not None:
             say(f"Wrote {figure}")
 
 
 def _of_layers(
     found: Audited, verify: bool, seed: int, figure: Path | None
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Rows and paragraphs on c(M); the figure is written."""
+) -> tuple[dict[str, Any], list[str]]:
+    """Tables and paragraphs on c(M); the figure is written."""
     index = security_index(found.network.layers, found.input_shape)
     checked = _checked(found, index, seed) if verify else None
     parts = [layer_text(index, found.network.names, checked or ())]
@@ -129,7 +129,7 @@ def _of_layers(
     parts.append(_try_out_text(found, index, tried))
     if figure is not None:
         write_leaks(index, found.name, figure)
-    return _rows(found, index, checked or (), tried), parts
+    return _tables(found, index, checked or (), tried), parts
 
 
 def _answers(model: nn.Module, shape: Shape) -> bool:
@@ -285,13 +285,13 @@ def _built_in(variant: str, input_shape: Shape) -> nn.Module:
     return network_of(layers, input_shape)
 
 
-def _rows(
+def _tables(
     found: Audited,
     index: SecurityIndex,
     checked: Sequence[CheckedLayer],
     tried: Sequence[TryOut],
-) -> list[dict[str, Any]]:
-    """A row a layer, with what a check found of it, then a row a change."""
+) -> dict[str, Any]:
+    """Return a row for each layer, with what a check found of it, and a row for each change."""
     ranks = {
         one.layer.place: {"checked_rank": one.rank, "full_rank": one.full_rank} for one in checked
     }
@@ -301,7 +301,7 @@ def _rows(
     )
     layers = [
         {
-            **{"table": "layers", "place": one.place, "name": found.network.names[one.place - 1]},
+            **{"place": one.place, "name": found.network.names[one.place - 1]},
             **{key: getattr(one, key) for key in keys},
             **ranks.get(one.place, {}),
         }
@@ -310,7 +310,7 @@ def _rows(
     changes = [
         {key: getattr(one, key) for key in ("place", "change", "value", "hidden")} for one in tried
     ]
-    return [*layers, *({"table": "changes", **one} for one in changes)]
+    return {"layers": layers, "changes": changes}
 
 
 def _checked(found: Audited, index: SecurityIndex, seed: int) -> list[CheckedLayer]:

@@ -34,7 +34,7 @@ from semsim.systems.federated.summary import (
     cost_table,
     curve_table,
     leak_table,
-    rows_of,
+    parts_of,
     training_words,
 )
 
@@ -96,7 +96,7 @@ def compare(
     order = replace(order, data=_named(order.data, table, target))
     with TerminalBar(unit="step") as bar:
         result = do_comparison(FederatedJob(order=order, out=out.resolve()), out, bar)
-    show_told(rows_of(result) if as_json else [], told(result), as_json)
+    show_told(parts_of(result) if as_json else {}, told(result), as_json)
 
 
 def told(result: dict[str, Any]) -> str:
@@ -234,7 +234,8 @@ def serve(
     curve = [asdict(point) for point in trained.curve]
     write_json(out / "training.json", {"settings": asdict(settings), "curve": curve})
     ended = {"curves": {settings.scheme: curve}}
-    show([{"scheme": settings.scheme, **one} for one in curve], curve_table(ended), as_json)
+    rows = [{"scheme": settings.scheme, **one} for one in curve]
+    show({"training": rows}, curve_table(ended), as_json)
 
 
 @app.command()

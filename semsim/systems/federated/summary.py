@@ -44,8 +44,8 @@ _LINES = {
 _HTML = pieces("page.html", "semsim.systems.federated")
 
 
-def rows_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of all three tables: how schemes end, what they cost, what arms leak."""
+def parts_of(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rows of all three tables: the ends of schemes, their cost, and leaks of arms."""
     training = result["training"]
     ends = [{"scheme": name, **curve[-1]} for name, curve in training["curves"].items()]
     kinds = [(training["costs"], COST_COLUMNS), (training["traffic"], tuple(_TRAFFIC.values()))]
@@ -54,8 +54,7 @@ def rows_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
         for found, keys in kinds
         for key in keys
     ]
-    tables = {"training": ends, "cost": costs, "leak": result["leak"].get("scores", [])}
-    return [{"table": name, **row} for name, rows in tables.items() for row in rows]
+    return {"training": ends, "cost": costs, "leak": result["leak"].get("scores", [])}
 
 
 def curve_table(training: Mapping[str, Any]) -> str:

@@ -191,6 +191,6 @@ def outcome_text(outcome: dict[str, Any]) -> str:
     return "\n".join([*lines, *costs, *outcome["sets"]])
 
 
-def outcome_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of the table of an experiment."""
-    return list(outcome["summary"])
+def outcome_parts(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows of the table of an experiment, as a part of JSON."""
+    return {"systems": outcome["summary"]}

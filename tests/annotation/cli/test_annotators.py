@@ -34,11 +34,14 @@ def test_what_excluding_would_change_is_printed_as_json_too(run):
     asked = ("annotators", "exclude", "demo", "Simulated 1", "--json")
     tried = run(*asked, "--dry-run")
     assert tried.stderr == "Dry run: nothing was changed.\n"
-    (effect,) = json.loads(tried.stdout)
+    effect = json.loads(tried.stdout)["effect"]
     assert (effect["annotator"], effect["n_votes"], effect["n_short"]) == ("Simulated 1", 4, 4)
     assert {"model", "before", "after"} <= set(effect["models"][0])
     done = run(*asked)
-    assert (json.loads(done.stdout), done.stderr) == ([effect], "Simulated 1 is excluded\n")
+    assert (json.loads(done.stdout), done.stderr) == (
+        {"effect": effect},
+        "Simulated 1 is excluded\n",
+    )
 
 
 def test_out_and_in_again(run):
@@ -89,5 +92,5 @@ def test_a_new_personal_link_is_told(run):
 def test_links_have_the_path_that_the_environment_names(run, monkeypatch):
     monkeypatch.setenv(ROOT_PATH, "/semsim")
     assert run("annotators", "link", "demo", "Simulated 1").output.startswith("/semsim/me/")
-    (study,) = json.loads(run("list", "--json").stdout)
+    (study,) = json.loads(run("list", "--json").stdout)["studies"]
     assert study["link"].startswith("/semsim/join/")

@@ -37,7 +37,7 @@ def found(tmp_path, port, capsys, monkeypatch):
         proxies.add_options(parser)
         place = ["--data-dir", str(tmp_path / "data"), "--port", str(port)]
         code = doctor.diagnose(parser.parse_args(["--json", *place, *options]), others)
-        rows = json.loads(capsys.readouterr().out)
+        rows = json.loads(capsys.readouterr().out)["findings"]
         return {row["what"]: row for row in rows}, code
 
     return diagnose

@@ -26,14 +26,14 @@ def test_from_sets_to_tables(run, folder, tmp_path):
     assert shown.startswith("demo: 12 of 12 votes\n\nvotes  items\n0      0\n")
     assert "\nSimulated 1  4      –          simulated\n" in shown
     counted = json.loads(run("progress", "demo", "--json").stdout)
-    items, people = counted.pop("items"), counted.pop("annotators")
-    assert counted == {"study": "demo", "votes": 12, "votes_wanted": 12}
+    items, people = counted["items"], counted["annotators"]
+    assert counted["study"] == {"name": "demo", "votes": 12, "votes_wanted": 12}
     assert items[-1] == {"votes": 3, "items": 4}
     assert [(row["name"], row["done"]) for row in people] == [
         (f"Simulated {number}", 4) for number in (1, 2, 3)
     ]
     assert all(row["simulated"] for row in people)
-    (first,) = json.loads(run("protocol", "demo", "--json").stdout)
+    (first,) = json.loads(run("protocol", "demo", "--json").stdout)["versions"]
     assert (first["version"], first["changes"]) == (1, {})
     assert run("export", "demo", "--out", tmp_path / "votes.csv").exit_code == 0
     assert run("labels", "demo", "--out", tmp_path / "labels.parquet").exit_code == 0
@@ -43,8 +43,7 @@ def test_from_sets_to_tables(run, folder, tmp_path):
 
 def test_a_protocol_goes_with_what_its_lists_tell(run, folder):
     run("create", "demo", "--set", folder, "--list-size", "4")
-    (version,) = json.loads(run("protocol", "demo", "--json").stdout)
-    lists = version["lists"]
+    lists = json.loads(run("protocol", "demo", "--json").stdout)["lists"]
     assert (lists["n_lists"], lists["n_random"]) == (4, 4)
     assert {one["name"]: one["bounded"] for one in lists["guesses"]} == {
         name: name in BOUNDED for name in GUESSERS
@@ -57,7 +56,7 @@ def test_a_protocol_goes_with_what_its_lists_tell(run, folder):
     assert "(chance 25.0%)" in reach
     assert run("protocol", "demo").stdout.splitlines()[-2:] == lists["said"]
     run("create", "pairs", "--set", folder, "--task", "pair")
-    assert json.loads(run("protocol", "pairs", "--json").stdout)[0]["lists"] is None
+    assert json.loads(run("protocol", "pairs", "--json").stdout)["lists"] is None
 
 
 def test_a_table_goes_to_standard_output(run, folder, tmp_path, monkeypatch):
@@ -89,7 +88,7 @@ def test_a_study_is_made_of_its_file_and_what_is_given_goes_before(run, folder, 
     old = run("create", "--file", file, "--dry-run")
     assert (old.exit_code, "read as Latin-1" in old.stderr) == (0, True)
     missing = run("create", "--from", tmp_path / "none.yaml")
-    assert (missing.exit_code, "not a readable text file" in missing.stderr) == (2, True)
+    assert (missing.exit_code, "none.yaml does not exist." in missing.stderr) == (2, True)
 
 
 def test_pairs(run, folder):
@@ -162,10 +161,11 @@ def test_a_dry_run_reports_and_writes_nothing(run, folder, tmp_path):
     assert set(tmp_path.rglob("*")) == there
     told = run("create", "demo", "--manifest", folder / "manifest.csv", "--dry-run", "--json")
     assert told.stderr == "Dry run: nothing was written.\n"
-    counts = {row["text"]: row["n"] for row in json.loads(told.stdout) if row["kind"] == "count"}
+    plan = json.loads(told.stdout)["plan"]
+    counts = {row["text"]: row["n"] for row in plan if row["kind"] == "count"}
     assert (counts["reconstructions"], counts["items"]) == (4, 4)
     made = run("create", "demo", "--manifest", folder / "manifest.csv", "--json")
-    (study,) = json.loads(made.stdout)
+    study = json.loads(made.stdout)["study"]
     assert (made.exit_code, study["items"], study["decoys"]) == (0, 4, 0)
     (folder / "originals/image-002.png").unlink()
     bad = run("create", "again", "--manifest", folder / "manifest.csv", "--dry-run")

@@ -31,7 +31,7 @@ def test_the_table_has_each_figure_by_catch_trials_and_says_how_many_are_enough(
 
 
 def test_as_json_it_has_the_same_rows_without_what_is_no_number():
-    rows = json.loads(run("--json", "--spammers", "0").stdout)
+    rows = json.loads(run("--json", "--spammers", "0").stdout)["figures"]
     assert all(set(row) == set(COLUMNS) for row in rows)
     assert len(rows) == 4 * len(FIGURES)
     assert {row["mean"] for row in rows if row["figure"] == "caught"} == {None}

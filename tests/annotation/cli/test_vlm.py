@@ -47,7 +47,7 @@ def test_a_model_answers_and_a_second_run_goes_on(run, vlm, tmp_path):
     assert f"\n{MODEL} 1  " in shown
     run("export", "sees", "--out", tmp_path / "votes.csv")
     assert set(pd.read_csv(tmp_path / "votes.csv")["voter"]) == {f"model:{MODEL}"}
-    (row,) = json.loads(run("list", "--json").stdout)
+    (row,) = json.loads(run("list", "--json").stdout)["studies"]
     assert row["voter"] == f"model:{MODEL}"
 
 

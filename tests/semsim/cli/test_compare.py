@@ -53,7 +53,7 @@ def test_the_agreement_of_every_metric_is_printed(files):
     assert "Note: Only 5 models" in done.stdout
     assert "human score 'Share of votes'" in done.stdout
     assert any(line.startswith("Human ceiling: ρ ") for line in lines)
-    rows = json.loads(run("compare", *files, *KNOWN, *FEW, "--json").stdout)
+    rows = json.loads(run("compare", *files, *KNOWN, *FEW, "--json").stdout)["metrics"]
     assert {row["metric"]: row["rho"] for row in rows}["psnr"] == 1.0
     assert not any(row["simulated"] for row in rows)
     orders = {row["metric"]: (row["soft_accuracy"], row["n_originals"]) for row in rows}
@@ -127,6 +127,16 @@ def test_standard_output_is_no_folder(files, tmp_path, monkeypatch):
     assert not (tmp_path / "-").exists()
 
 
+def test_a_report_on_standard_output_is_all_there_is(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("report", *files, *KNOWN, *FEW, "--out", "-")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("<!DOCTYPE html>")
+    assert done.stdout.rstrip().endswith("</html>")
+    assert "Wrote" not in done.stderr
+    assert not (tmp_path / "-").exists()
+
+
 def test_report_writes_one_file(files, tmp_path):
     out = tmp_path / "new" / "report.html"
     done = run("report", *files, *KNOWN, *FEW, "--out", out)
@@ -171,10 +181,12 @@ def test_scores_of_ones_own_are_kept_for_a_study_and_go_through_everything(
     data = ("--data-dir", tmp_path / "data")
     asked = ("--study", str(votes["study"].iloc[0]), "--scores", "edges=sharp:lower")
     done = run("import", "scores", tmp_path / "own.csv", *asked, *data)
-    assert (done.exit_code, "edges: " in done.stdout) == (0, True), done.output
-    (row,) = json.loads(
-        run("import", "scores", tmp_path / "own.csv", *asked, *data, "--json").stdout
-    )
+    assert done.exit_code == 0, done.output
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        *(["metric", "scores", "leaks", "more"], ["edges", str(len(mine)), "lower"])
+    ]
+    again = run("import", "scores", tmp_path / "own.csv", *asked, *data, "--json")
+    (row,) = json.loads(again.stdout)["scores"]
     assert row == {"metric": "edges", "leaks": "lower", "n": len(mine)}
     told = run("compare", *files, *KNOWN, *FEW, *data, "--out", tmp_path / "out")
     assert told.exit_code == 0, told.output

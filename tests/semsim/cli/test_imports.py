@@ -49,9 +49,9 @@ def test_a_plan_is_printed_as_json_too(votes, tmp_path):
     for more in ((), ("--dry-run",)):
         done = run("table", votes, "--out", tmp_path / "out", "--json", *more)
         assert done.exit_code == 1
-        rows = json.loads(done.stdout)
-        assert {"table": "counts", "name": "votes", "n": 2} in rows
-        (left,) = [row for row in rows if row["table"] == "left out"]
+        parts = json.loads(done.stdout)
+        assert {"name": "votes", "n": 2} in parts["counts"]
+        (left,) = parts["left_out"]
         assert left["why"] == "has no annotator"
         assert ("Dry run" if more else "Wrote ") in done.stderr
 
@@ -119,7 +119,7 @@ def test_settings_of_the_command_reach_the_importer(votes, tmp_path):
 def test_where_no_picture_comes_along_a_judge_has_nothing_to_read(votes, tmp_path):
     make_classifier(tmp_path / "weights/judges/J.safetensors")
     where = ("--data-dir", tmp_path / "data", "--checkpoints", tmp_path / "weights")
-    done = run("table", votes, *where, "--judge", "J")
+    done = run("table", votes, *where, "--distractor-model", "J")
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[-1] == "No reconstructions, nothing was judged."
 
@@ -131,7 +131,7 @@ def test_a_judge_reads_what_is_imported_or_nothing_is(tmp_path):
     make_classifier(tmp_path / "weights/judges/J.safetensors", classes=("0", "1"))
     make_classifier(tmp_path / "weights/judges/K.safetensors", classes=("0", "dog"))
     words = ("model-folders", tmp_path / "models", "--checkpoints", tmp_path / "weights")
-    words += ("--data-dir", tmp_path / "data", "--judge")
+    words += ("--data-dir", tmp_path / "data", "--distractor-model")
     refused = run(*words, "K")
     assert refused.exit_code == 2
     assert "is known to one of them only" in refused.output

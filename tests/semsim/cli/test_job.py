@@ -41,7 +41,7 @@ def test_ctrl_c_leaves_a_training_that_goes_on(labels, tmp_path):
     preset = "triplet:backbone=lenet,lr=0.005,batch_size=8,epochs=10000"
     words = [*("--labels", tmp_path / "labels.parquet", "--name", "mine", "--train", preset)]
     words += ["--checkpoints", tmp_path / "checkpoints", "--data-dir", tmp_path / "data"]
-    command = ["-m", "semsim", "learn", "run", *map(str, words), "--device", "cpu"]
+    command = ["-m", "semsim", "train", "run", *map(str, words), "--device", "cpu"]
     kept = tmp_path / "data" / "jobs"
     with (tmp_path / "told").open("wb") as err, (tmp_path / "out").open("wb") as out:
         process = copies.begin(command, cwd=ROOT, env=os.environ, out=out, err=err)
@@ -83,7 +83,7 @@ def test_where_a_result_cannot_go_nothing_is_begun(labels, tmp_path):
     labels.to_parquet(tmp_path / "labels.parquet")
     (tmp_path / "taken").touch()
     where = ["--checkpoints", tmp_path / "taken/below", "--data-dir", tmp_path / "data"]
-    words = ["learn", "run", "--labels", tmp_path / "labels.parquet", "--name", "mine"]
+    words = ["train", "run", "--labels", tmp_path / "labels.parquet", "--name", "mine"]
     refused = run(*words, "--train", "triplet:backbone=lenet,epochs=1", *where, "--device", "cpu")
     assert refused.exit_code == 2
     assert "taken/below cannot be written" in " ".join(refused.stderr.split())

@@ -16,7 +16,7 @@ def typed(*words):
 
 def test_list_names_every_source_with_licence_address_and_state(tmp_path):
     done = typed("people", "list", "--json", "--data-dir", tmp_path)
-    rows = {row["name"]: row for row in json.loads(done.stdout)}
+    rows = {row["name"]: row for row in json.loads(done.stdout)["sources"]}
     assert list(rows) == list(SOURCES)
     assert {row["state"] for row in rows.values()} == {"-"}
     assert rows["things-mooney"]["address"].endswith(SOURCES["things-mooney"].commit)
@@ -31,7 +31,7 @@ def test_get_from_a_copy_writes_an_import(name, tmp_path):
     assert done.exit_code == 0, done.output
     assert (data / "imports" / name / "import.json").is_file()
     listed = typed("people", "list", "--json", "--data-dir", data)
-    state = {row["name"]: row["state"] for row in json.loads(listed.stdout)}
+    state = {row["name"]: row["state"] for row in json.loads(listed.stdout)["sources"]}
     assert state[name] == "here"
     assert "is here already" in typed(*words).stderr
 

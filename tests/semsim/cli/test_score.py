@@ -63,7 +63,7 @@ def test_two_folders_give_a_table_and_a_file(folders, tmp_path):
     assert (summary["n"], summary["n_inf"]) == (4, 0)
     (line,) = [line for line in done.output.splitlines() if line.startswith("mse ")]
     assert f"{summary['mean']:.6g}" in line
-    printed = json.loads(run("score", a, b, "--json").stdout)
+    printed = json.loads(run("score", a, b, "--json").stdout)["metrics"]
     assert [row["metric"] for row in printed] == ["mse", "psnr", "ssim"]
     assert printed[0]["mean"] == summary["mean"]
     assert not list(b.glob("*.parquet"))
@@ -92,6 +92,7 @@ def test_the_ending_says_what_is_written(folders, tmp_path, monkeypatch):
     both = run(*asked, "-", "--json")
     assert (both.exit_code, "both print" in both.stderr) == (2, True)
     assert "metric" in printed.stderr
+    assert "Wrote" not in printed.stderr
     for name in ("x.xlsx", "x", "x.csv.gz"):
         refused = run(*asked, name)
         assert refused.exit_code == 2
@@ -159,7 +160,8 @@ def test_folders_named_after_classes_feed_the_recogniser(folders, tmp_path):
     [
         ((), "Give one of"),
         (("a",), "after a"),
-        (("nowhere", "nowhere"), "is not a folder"),
+        (("nowhere", "nowhere"), "nowhere does not exist"),
+        ((Path(__file__), "b"), "test_score.py is not a folder"),
         (("--metrics", "mes", "a", "b"), "No metric"),
         (("--metrics", " , ", "a", "b"), "is empty"),
         (("--labels", "nowhere.parquet"), "No labels at"),
@@ -185,7 +187,7 @@ def test_labels_as_a_job_keep_scores_progress_and_result(tmp_path):
     assert done.exit_code == 1  # FID has no weights here
     assert jobs.state(made) is jobs.JobState.DONE
     result = jobs.result(made)
-    assert json.loads(done.stdout) == result["rows"]
+    assert json.loads(done.stdout) == {"sets": result["rows"]}
     assert result["computed"] == 2
     assert "fid is unavailable: " in done.stderr
     words = ("score", "--labels", made.folder / LABELS_FILE, "--metrics", "mse,fid")
@@ -196,7 +198,7 @@ def test_labels_as_a_job_keep_scores_progress_and_result(tmp_path):
     again = run(*words, *places, "--out", tmp_path / "all.parquet")
     assert again.exit_code == 1
     assert len(pd.read_parquet(tmp_path / "all.parquet")) == 10
-    rows = json.loads(run(*words, *places, "--json").stdout)
+    rows = json.loads(run(*words, *places, "--json").stdout)["sets"]
     assert [(row["model"], row["metric"], row["n"]) for row in rows] == [
         (model, "mse", 5) for model in sorted(MODELS[:2])
     ]

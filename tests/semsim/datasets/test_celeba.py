@@ -55,5 +55,5 @@ def test_a_broken_list_is_named_with_its_line(tmp_path, line):
 def test_none_in_words_takes_everybody():
     plugin = read_plugin(DATASETS, "celeba:classes=None,size=8")
     assert plugin.settings == {"classes": None, "size": 8}
-    with pytest.raises(SettingsError, match="size=None is no int"):
+    with pytest.raises(SettingsError, match="size must be a whole number"):
         read_plugin(DATASETS, "celeba:size=None")

@@ -45,7 +45,7 @@ def test_text_means_a_name_and_settings(text):
     ("text", "error", "says"),
     [
         ("fog", UnknownNameError, "crop-flip"),
-        ("gradient-noise:std=much", SettingsError, "gradient-noise: std=much is no float"),
+        ("gradient-noise:std=much", SettingsError, "std must be a number; got 'much'"),
         ("gradient-noise:strength=1", SettingsError, "strength"),
         ("gradient-noise:cauchy", SettingsError, "laplacian"),
         ("gradient-noise:std=-1", SettingsError, "0 or more"),

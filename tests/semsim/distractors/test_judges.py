@@ -166,17 +166,17 @@ def test_the_commands_train_list_and_apply(tmp_path):
         return CliRunner().invoke(app, [*map(str, words)], catch_exceptions=False)
 
     place = ("--checkpoints", tmp_path / "weights")
-    nothing = typed("judge", "list", *place)
-    assert "No judge in" in nothing.output
+    nothing = typed("distractors", "list", *place)
+    assert "No distractor model in" in nothing.output
     made = typed(
-        *("judge", "train", "--name", "J", "--dataset", "symbols:train_per_class=1"),
+        *("distractors", "train", "--name", "J", "--dataset", "symbols:train_per_class=1"),
         *("--train", "epochs=1", "--data-dir", tmp_path, "--device", "cpu", *place),
     )
     assert made.exit_code == 0, made.output
     assert "Test pictures as attacks leave them" in made.output
-    assert "no better than guessing" in typed("judge", "list", *place).output
+    assert "no better than guessing" in typed("distractors", "list", *place).output
     folder = make_set(tmp_path / "set")
-    applied = typed("judge", "apply", "--judge", "J", "--set", folder, *place)
+    applied = typed("distractors", "apply", "--model", "J", "--set", folder, *place)
     assert "5 pictures judged" in applied.output
 
 
@@ -199,7 +199,7 @@ def test_the_command_typed_again_goes_on_with_its_job(tmp_path):
     root = tmp_path / "jobs"
     stopped = queue_judge(asked, root)
     jobs.request_stop(stopped)
-    words = ["judge", "train", "--dataset", asked.dataset, "--name", "mine"]
+    words = ["distractors", "train", "--dataset", asked.dataset, "--name", "mine"]
     words += ["--train", "epochs=1,lr=0.05", "--device", "cpu"]
     words += ["--checkpoints", str(tmp_path), "--data-dir", str(tmp_path)]
     done = CliRunner().invoke(app, words)

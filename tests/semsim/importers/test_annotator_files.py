@@ -131,7 +131,7 @@ def test_everything_that_does_not_fit_is_named(folder, reasons):
         "Cleo.csv line 4": "has 1 cell,",
         "list.json": "holds a list, expected {image: [answers]}",
         "broken.json": "is not readable JSON",
-        "gone.txt": "No such file",
+        "gone.txt": "does not exist",
         "notes.doc": "expected a file ending in .csv",
     }
     assert left.keys() == expected.keys()

@@ -41,7 +41,7 @@ def test_lists_with_gaps_or_twins_are_refused(write, text):
 
 
 def test_an_absent_list_is_refused(tmp_path):
-    with pytest.raises(DataError, match="not a readable text file"):
+    with pytest.raises(DataError, match="does not exist"):
         read_class_names(tmp_path / "nothing.txt")
 
 

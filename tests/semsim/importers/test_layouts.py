@@ -287,7 +287,7 @@ def test_clean_originals_without_any_reconstruction_are_counted(models, clean, d
 
 
 def test_the_folder_of_clean_originals_has_to_be_there(models):
-    with pytest.raises(DataError, match="is not a folder of originals"):
+    with pytest.raises(DataError, match="nothing does not exist"):
         ModelFolders(originals=models / "nothing")(models, "x")
 
 
@@ -295,7 +295,7 @@ def test_the_folder_of_clean_originals_has_to_be_there(models):
     ("importer", "holds"), [(TrainWithOri(), "no <id>"), (ModelFolders(), "no <model>")]
 )
 def test_another_tree_is_refused(tmp_path, draw, importer, holds):
-    with pytest.raises(DataError, match="is not a folder"):
+    with pytest.raises(DataError, match="nothing does not exist"):
         importer(tmp_path / "nothing", "paper")
     draw(tmp_path / "tree/a/b.png")
     with pytest.raises(DataError, match=rf"holds {holds}.* First problem: a/b.png"):

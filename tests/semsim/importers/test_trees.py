@@ -76,7 +76,7 @@ def test_a_tree_keeps_what_lies_where_it_does_not_belong(tmp_path, draw):
 
 
 def test_no_folder_is_an_error(tmp_path):
-    with pytest.raises(DataError, match="is not a folder"):
+    with pytest.raises(DataError, match="nothing does not exist"):
         Tree(root=tmp_path / "nothing").top()
 
 

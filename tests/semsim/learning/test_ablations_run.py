@@ -19,7 +19,7 @@ from semsim.base.errors import (
     WeightsError,
 )
 from semsim.base.jobs import folders as jobs
-from semsim.cli.learn import left_out_rows, left_out_text, study_rows, study_text
+from semsim.cli.train import left_out_parts, left_out_text, study_parts, study_text
 from semsim.learning import TrainSettings
 from semsim.learning.ablations import AblationPlan, LeaveOut, summary
 from semsim.learning.ablations_run import (
@@ -163,7 +163,7 @@ def test_a_training_that_diverges_stops_no_other_of_its_study(material, place, t
     for said in (study_text(found), study_html(found)):
         assert f"3e-38-seed-0 is in no number: {first['why']}" in said
         assert "0 of 1" in said
-    assert study_rows(found)[-1] == {"value": 3e38, "seed": 0, "why": first["why"]}
+    assert study_parts(found)["failures"][-1] == {"value": 3e38, "seed": 0, "why": first["why"]}
     assert study_frame(found["rows"])["value"].tolist() == ["3e+38", "0.5"]
 
 
@@ -380,7 +380,7 @@ def test_a_training_that_diverges_stops_no_other_that_leaves_one_out(two, place,
     text = left_out_text(found)
     assert f"Without a: {first['why']}" in text
     assert "Of 2 trainings 1 is judged here." in text
-    assert {"left_out": "a", "why": first["why"]} in left_out_rows(found)
+    assert {"left_out": "a", "why": first["why"]} in left_out_parts(found)["failures"]
     learned = learned_text(found["rows"])
     assert f"a: {first['why']}" in learned
     assert "Of 2 trainings 1 is judged here." in learned

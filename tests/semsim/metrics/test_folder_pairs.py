@@ -65,7 +65,7 @@ def test_folders_with_nothing_in_common_are_refused(tmp_path):
 
 def test_what_is_no_folder_of_images_is_refused(tmp_path):
     left, _ = folders(tmp_path)
-    with pytest.raises(DataError, match="is not a folder"):
+    with pytest.raises(DataError, match="nowhere does not exist"):
         match_folders(left, tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="holds no image"):

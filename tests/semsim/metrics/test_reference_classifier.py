@@ -45,7 +45,7 @@ def test_where_no_classifier_fits_that_is_said(folder: Path, resources: Resource
     assert found["sets"] == {}
     words = recognised_words(found, ["one"])
     assert words.startswith("What can be recognised is not known: no classifier here knows these")
-    assert "judge train" in words
+    assert "distractors train" in words
     assert recognised_words(None, ["one"]) == NOT_YET
 
 

@@ -58,9 +58,9 @@ def test_both_tables_are_printed(first):
 def test_both_tables_are_printed_as_json_too(first):
     plain, out = first
     done = run(*SMALL, "--out", out, "--json")
-    rows = json.loads(done.stdout)
-    assert [row["value"] for row in rows if row["table"] == 1] == [-2266.5, -1995.0, 0.0, -2146.0]
-    assert {row["method"] for row in rows if row["table"] == 2} >= {"rgap", "grey"}
+    parts = json.loads(done.stdout)
+    assert [row["value"] for row in parts["table_1"]] == [-2266.5, -1995.0, 0.0, -2146.0]
+    assert {row["method"] for row in parts["table_2"]} >= {"rgap", "grey"}
     assert "Table 2: 1 images of built-in pictures" in done.stderr
     for written in (done, plain):
         assert f"Wrote {out / 'figure1.png'}" in written.stderr

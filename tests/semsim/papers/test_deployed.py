@@ -113,7 +113,7 @@ def test_every_row_stands_beside_the_controls(made):
     folder, done, _ = made
     scale = scale_of("smoke")
     table = pd.read_csv(folder / "rows.csv")
-    assert len(json.loads(done.stdout)) == len(table) == len(scale.parts) + 3
+    assert len(json.loads(done.stdout)["cells"]) == len(table) == len(scale.parts) + 3
     assert table["simulated"].all()
     ours, controls = (table[(table["row"] == "control") == known] for known in (False, True))
     assert ours["title"].tolist() == [title for title, _ in scale.parts]

@@ -66,7 +66,7 @@ def test_a_plan_counts_and_computes_nothing(name, tmp_path):
     for one in NOT_RUN[name]:
         assert f"- {one.what}: {one.why}." in done.output
     assert not folder.exists()
-    rows = json.loads(planned(name, folder, "--json").stdout)
+    rows = json.loads(planned(name, folder, "--json").stdout)["works"]
     assert all(row["cells"] > 0 and row["steps"] > 0 and row["done"] == 0 for row in rows)
 
 
@@ -102,7 +102,8 @@ def test_a_plan_of_what_is_not_here_is_counted_beside_the_preset_below(name):
 
 def test_a_plan_counts_what_the_command_would_do(tmp_path):
     copa, pbpfl = (
-        json.loads(planned(name, tmp_path / name, "--json").stdout) for name in ("copa", "pbpfl")
+        json.loads(planned(name, tmp_path / name, "--json").stdout)["works"]
+        for name in ("copa", "pbpfl")
     )
     assert [row["cells"] for row in copa] == [2 * 3]  # pictures and networks
     cells = {(row["part"], row["what"]): row["cells"] for row in pbpfl}

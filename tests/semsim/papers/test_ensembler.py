@@ -99,7 +99,8 @@ def reproduced(folder, *words):
     place = ["--data-dir", str(folder), "--device", "cpu"]
     done = CliRunner().invoke(app, ["ensembler", "--preset", "smoke", *words, *place, "--json"])
     assert done.exit_code == 0, done.output
-    return done, json.loads(done.stdout)
+    ((_, rows),) = json.loads(done.stdout).items()
+    return done, rows
 
 
 @pytest.mark.parametrize(("table", "more"), [(1, ()), (1, ("vgg16",)), (2, ()), (3, ())])

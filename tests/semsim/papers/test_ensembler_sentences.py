@@ -138,8 +138,8 @@ def reproduced(folder, *words):
 def test_the_smallest_preset_has_every_defence_attack_and_guess(tmp_path):
     done = reproduced(tmp_path, "--json")
     assert done.exit_code == 0, done.output
-    rows = json.loads(done.stdout)
-    read = {(row["defence"], row["attack"]): row for row in rows if "attack" in row}
+    parts = json.loads(done.stdout)
+    read = {(row["defence"], row["attack"]): row for row in parts["attacks"]}
     attacks = {"adaptive", "adaptive-aligned", "counting"}
     assert {(d, a) for d in DEFENCES for a in attacks} <= set(read)
     assert ("ensembler:bodies=2,selected=1", "oracle-aligned") in read
@@ -147,7 +147,7 @@ def test_the_smallest_preset_has_every_defence_attack_and_guess(tmp_path):
         assert 0 <= row["words_mean"] <= 1
         assert row["n"] == 1
     assert read["none", "adaptive"]["change_mean"] == 0
-    assert {row["guess"] for row in rows if "guess" in row} == GUESSES
+    assert {row["guess"] for row in parts["guesses"]} == GUESSES
     text = (tmp_path / "split" / "ensembler-smoke-table4.md").read_text()
     assert text.strip() in done.stderr
     for row in PAPER_ROWS:
@@ -199,7 +199,7 @@ def test_what_cannot_be_done_says_why(words, says, tmp_path):
 
 def test_a_plan_says_what_it_takes_and_computes_nothing(tmp_path):
     done = reproduced(tmp_path, "--plan", "--json")
-    rows = json.loads(done.stdout)
+    rows = json.loads(done.stdout)["works"]
     assert {row["what"] for row in rows} == {
         f"{do} {d}" for do in ("train", "attack") for d in DEFENCES
     }

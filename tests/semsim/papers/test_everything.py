@@ -119,7 +119,7 @@ def test_data_that_is_not_here_is_said_before_anything_is_made(tmp_path, monkeyp
 def test_a_plan_has_cells_and_steps_and_computes_nothing(tmp_path):
     done = typed("--preset", "smoke", "--plan", "--json", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
-    rows = json.loads(done.stdout)
+    rows = json.loads(done.stdout)["works"]
     attacked = [row for row in rows if row["what"].startswith("attack ")]
     # Two originals in 3 × 8 cells, and in 2 × 5 on the second network.
     assert sum(row["cells"] for row in attacked) == 2 * 34
@@ -155,7 +155,7 @@ def made(tmp_path_factory):
 def test_every_cell_has_a_number_or_a_reason(made):
     folder, done = made
     table = pd.read_csv(folder / "map.csv", keep_default_na=False, na_values=[""])
-    assert len(json.loads(done.stdout)) == len(table) == 2 * 3 * len(ATTACKS) + 3
+    assert len(json.loads(done.stdout)["cells"]) == len(table) == 2 * 3 * len(ATTACKS) + 3
     assert table["simulated"].all()
     numbers = table[["people", "psnr", "ssim", "mse", "recogniser", "semsim:demo"]]
     without = table["status"].isin(["failed", "cannot be"])

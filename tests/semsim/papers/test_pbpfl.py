@@ -36,7 +36,7 @@ from semsim.papers.pbpfl import (
     leak_text,
     mean_error,
     reproduced,
-    table_rows,
+    table_parts,
     trainings,
     with_own,
 )
@@ -79,10 +79,10 @@ def test_all_tables_are_made_and_an_interrupted_run_goes_on(made):
     assert min(moved) > 1e-4  # else that nothing was trained would pass for agreement
     assert "0.059 / 0.079 / 0.097" in text  # the paper's, of bank marketing
     assert f"The training mean for every example: {mean_error(chosen.table):.3f}" in text
-    rows = json.loads(json.dumps(table_rows(chosen, tmp_path)))
-    assert {row["table"] for row in rows} == {2, 4, 5, 6, "leak"}
-    assert {row["clients"] for row in rows if row["table"] == 2} == set(CLIENTS)
-    assert {"perturb", "forward"} <= set(next(row for row in rows if row["table"] == 5))
+    parts = json.loads(json.dumps(table_parts(chosen, tmp_path)))
+    assert {*parts} == {"leak", *(f"table_{number}" for number in (2, 4, 5, 6))}
+    assert {row["clients"] for row in parts["table_2"]} == set(CLIENTS)
+    assert {"perturb", "forward"} <= set(parts["table_5"][0])
     kept = next(tmp_path.glob("breast-cancer-*.json"))
     cells = json.loads(kept.read_text())["cells"]
     assert {cell["scheme"] for cell in cells} == {"FedAvg-MSE", "PBPFL"}
@@ -120,7 +120,8 @@ def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Pat
     assert [text.count(f"examples of table:path={path}") for path in tables] == [1, 1]
     assert f"test images of {lesions}" in text
     assert text.count("resnet20 ") >= 5  # two schemes of numbers, three of classes
-    trained = [row for row in table_rows(chosen, tmp_path / "out") if row["table"] in (2, 4)]
+    parts = table_parts(chosen, tmp_path / "out")
+    trained = [*parts["table_2"], *parts["table_4"]]
     assert {row["data"] for row in trained} == {chosen.table, retina, lesions}
     ours = [row for row in trained if row["scheme"] == "PBPFL"]
     assert len(ours) == len(CLIENTS) * (len(chosen.networks) + 2)
@@ -152,7 +153,7 @@ def test_the_papers_data_are_named_as_the_page_types_them(tmp_path: Path, own):
     named = ["--table", bank, "--target", "y", "--abd", retina, "--ldc", lesions]
     done = CliRunner().invoke(app, [str(word) for word in typed + named])
     assert done.exit_code == 0, done.output
-    parts = {row["part"] for row in json.loads(done.stdout)}
+    parts = {row["part"] for row in json.loads(done.stdout)["works"]}
     assert parts >= {"Table 2", "Table 2, images", "Table 4"}  # smoke has no images of its own
     half = CliRunner().invoke(app, [str(word) for word in typed + named[:2]])
     assert half.exit_code == 2

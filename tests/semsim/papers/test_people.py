@@ -103,7 +103,7 @@ def test_the_command_writes_the_table_and_prints_it(copies, tmp_path):
     words += ["--sources", "semsim-votes,cifar-10h", "--json"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    rows = json.loads(done.stdout)
+    rows = json.loads(done.stdout)["metrics"]
     assert {row["source"] for row in rows} == {"semsim-votes", "cifar-10h"}
     with open(tmp_path / "out/people.csv", encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == len(rows)

@@ -216,7 +216,7 @@ def test_commands_that_are_to_be_typed_may_name_folders_with_spaces():
 def test_it_ends_with_studies_for_people(made):
     folder, first = made
     assert first.exit_code == 0, first.output
-    assert [row["row"] for row in json.loads(first.stdout)] == list(ROWS)
+    assert [row["row"] for row in json.loads(first.stdout)["studies"]] == list(ROWS)
     studies = folder / "out" / "smoke" / "studies"
     assert {one.stem for one in studies.glob("*.yaml")} == set(ROWS.values())
     for name in ROWS.values():
@@ -418,8 +418,8 @@ def test_a_plan_says_what_would_run_and_how_much_more_that_is(preset, below, tmp
         assert f"attack {part.campaign.attacks[0]}" in done.stderr
     assert ("Against" in done.stderr) == bool(below)
     if below:
-        rows = json.loads(done.stdout)
-        mine = sum(row["steps"] for row in rows if row.get("what", "").startswith("attack"))
+        rows = json.loads(done.stdout)["works"]
+        mine = sum(row["steps"] for row in rows if row["what"].startswith("attack"))
         less = sum(one.steps for one in works_of(scale_of(below), tmp_path) if not one.trains)
         said = f"and {mine / less:,.0f} times the steps of its attacks; counted, not measured."
         assert said in " ".join(done.stderr.split())
@@ -490,9 +490,9 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
     assert float(line[4]) == pytest.approx(ordered_share(ranked), abs=0.005)
     assert int(line[-1]) == ranked["original"].nunique()
     assert found.text.count("Simulated votes: no evidence about people.") == 1
-    figures = [row for row in found.rows if "figure" in row]
-    assert [float(row["value"]) for row in figures if row["figure"] == "9"] == [0.5, 1.0]
-    assert len(found.rows) - len(figures) == len(table)
+    varied = [row for row in found.parts["figures"] if row["figure"] == "9"]
+    assert [float(row["value"]) for row in varied] == [0.5, 1.0]
+    assert len(found.parts["tables"]) == len(table)
     drawn = {path.stem for path in (tmp_path / "out" / "figures").glob("*.svg")}
     assert len(drawn) == found.n_figures
     assert {"figure3-matrix", "figure3-semsim", "figure5", "figure6", "figure9"} <= drawn

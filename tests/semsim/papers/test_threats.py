@@ -84,7 +84,7 @@ def test_every_cell_that_applies_has_its_numbers_or_a_reason(made, cells):
     _, done, _ = made
     scale = scale_of("smoke")
     declared = 4 * len(list(asked("smoke")))  # two strategies, untrained and trained
-    assert len(cells) == declared == len(json.loads(done.stdout)) - 3
+    assert len(cells) == declared == len(json.loads(done.stdout)["cells"]) - 3
     assert set(scale.parts[0][1].strategies) == set(cells["strategy"])
     applies = cells["status"] != "cannot be"
     shares = ["exact", "clearer", "people", "people_grey", "people_mean", "accuracy"]

@@ -14,7 +14,7 @@ from matplotlib.text import Text
 from PIL import Image
 
 from semsim.base.errors import DataError
-from semsim.cli import cases
+from semsim.cli import examples
 from semsim.images import write_png
 from semsim.reporting.cases import case_figure
 from semsim.reporting.export import png
@@ -92,7 +92,7 @@ def test_without_pictures_or_votes_nothing_is_drawn(pictured):
 
 def test_the_rows_hold_what_the_figure_shows_and_its_images(pictured):
     figure = case_figure(pictured, MSE, SPECS)
-    told = json.loads(json.dumps(cases.told(figure)))
+    told = json.loads(json.dumps(examples.told(figure)))
     assert [one["people"] for one in told["cases"]] == list(figure.frame["people"])
     for one, path in zip(told["cases"], figure.frame["original"], strict=True):
         kind, _, held = one["original"].partition(",")

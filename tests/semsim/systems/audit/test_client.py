@@ -20,7 +20,7 @@ def test_a_changed_model_warns_though_it_has_no_c_of_m():
     assert "c(M) is not defined here: " in done.stderr
     assert "WARNING: Equal rows" in done.stderr
     assert "Share nothing of this model" in done.stderr
-    rows = {row["what"]: row for row in json.loads(done.stdout)}
+    rows = {row["what"]: row for row in json.loads(done.stdout)["client"]}
     assert rows["equal rows in a layer"]["value"] == "32 of 32 in body.0.rows"
     assert rows["equal rows in a layer"]["warns"]
 

@@ -100,12 +100,12 @@ def test_a_built_in_network_is_audited_and_checked():
 
 def test_layers_and_changes_are_printed_as_json_too():
     done = run("cnn3:2", "--verify", "--json")
-    rows = json.loads(done.stdout)
-    layers = [row for row in rows if row["table"] == "layers"]
+    parts = json.loads(done.stdout)
+    layers = parts["layers"]
     assert sum(row["contribution"] for row in layers) == pytest.approx(-1995)
     assert [row["checked_rank"] for row in layers] == [row["rank"] for row in layers]
     assert [row["full_rank"] for row in layers] == [row["pulls_back"] for row in layers]
-    changes = [row["value"] for row in rows if row["table"] == "changes"]
+    changes = [row["value"] for row in parts["changes"]]
     assert changes == sorted(changes)
     assert len(changes) > 3
     assert "the image cannot be solved for" in done.stderr

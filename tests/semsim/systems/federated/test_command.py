@@ -31,9 +31,7 @@ def test_a_comparison_is_told_and_kept(tmp_path: Path):
     assert kept["order"]["network"] == "mlp-3"
     assert (tmp_path / "out" / "sets" / "uplink-closed-form" / "manifest.parquet").exists()
     again = CliRunner().invoke(app, [*TINY, "--out", str(tmp_path / "out"), "--json"])
-    tables = {}
-    for row in json.loads(again.stdout):
-        tables.setdefault(row["table"], []).append(row)
+    tables = json.loads(again.stdout)
     assert [row["scheme"] for row in tables["training"]] == ["FedAvg", "PBPFL"]
     assert {"forward", "bytes_up"} <= {row["cost"] for row in tables["cost"]}
     assert "uplink-closed-form" in [row["arm"] for row in tables["leak"]]

@@ -55,7 +55,7 @@ def test_a_run_prints_its_table_and_a_job_is_carried_out_again_from_its_file(tmp
     assert jobs.state(job) is jobs.JobState.QUEUED
     typed = run("run", "--job", job.folder, "--device", "cpu", "--images", 1, "--json")
     assert typed.exit_code == 0, typed.output
-    assert json.loads(typed.stdout) == jobs.result(job)["summary"]
+    assert json.loads(typed.stdout) == {"systems": jobs.result(job)["summary"]}
     assert "Without any feature" in typed.stderr
     assert jobs.result(job)["plan"] == {**jobs.result(job)["plan"], "name": "third", "images": 1}
 
@@ -64,7 +64,7 @@ def test_a_study_compares_cuts(tmp_path):
     words = ["study", *TINY, "--network", "small:width=2", "--h", 1, "--h", 2, "--attack-seed", 0]
     done = run(*words, "--data-dir", tmp_path, "--device", "cpu", "--json")
     assert done.exit_code == 0, done.output
-    networks = [row["network"] for row in json.loads(done.stdout)]
+    networks = [row["network"] for row in json.loads(done.stdout)["systems"]]
     assert networks == ["small:width=2,h=1,t=1", "small:width=2,h=2,t=1"]
     assert "small:width=2,h=1,t=1" in done.output
     assert "small:width=2,h=2,t=1" in done.output

@@ -1,4 +1,4 @@
-"""`semsim-studio judge …`: train independent classifiers, and let them read sets."""
+"""`semsim-studio distractors …`: train distractor models, and let them read sets."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,8 @@ from semsim.targets.train_settings import read_training
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(
-    no_args_is_help=True, help="Classifiers that were never attacked: lists and metrics need them."
+    no_args_is_help=True,
+    help="Distractor models: classifiers that rank the wrong words of candidate lists.",
 )
 
 
@@ -46,7 +47,7 @@ def train_command(
     dataset: Annotated[
         str, typer.Option(help="Data set whose training split it learns, as symbols:setting=…")
     ],
-    name: Annotated[str, typer.Option(help="Name of the judge.")],
+    name: Annotated[str, typer.Option(help="Name of the distractor model.")],
     architecture: Annotated[
         str, typer.Option(help="Network, as cnn-small:width=24.")
     ] = "cnn-small",
@@ -54,7 +55,7 @@ def train_command(
     *,
     place: dict[str, Any],
 ) -> None:
-    """Train a judge on pictures clean and spoilt; typed again after Ctrl-C, it goes on."""
+    """Train a distractor model on clean and degraded images; repeated after Ctrl-C, it resumes."""
     training = read_training(train, JudgeOrder.train)
     order = JudgeOrder(
         name=name, dataset=dataset, architecture=architecture, train=training, **place
@@ -64,26 +65,26 @@ def train_command(
 
 @app.command("list")
 def list_command(checkpoints: CheckpointsOption = CHECKPOINTS, as_json: Json = False) -> None:
-    """List each judge, its training data and its accuracy."""
+    """List each distractor model, its training data and its accuracy."""
     with told_errors():
         rows = [_row(name, facts) for name, facts in judges(checkpoints).items()]
         if not rows:
-            say(f"No judge in {checkpoints}. `judge train` makes one.")
-        heads = ["name", "data set", "clean", "degraded"]
+            say(f"No distractor model in {checkpoints}. `distractors train` makes one.")
+        heads = ["name", "dataset", "clean", "degraded"]
         found = [dict(zip(heads, row, strict=True)) for row in rows]
-        show(found, text_table(heads, rows) if rows else "", as_json)
+        show({"models": found}, text_table(heads, rows) if rows else "", as_json)
 
 
 @app.command("apply")
 def apply_command(
-    judge: Annotated[str, typer.Option(help="Name of the judge.")],
+    judge: Annotated[str, typer.Option("--model", help="Name of the distractor model.")],
     sets: Annotated[
         list[Path], typer.Option("--set", help="A reconstruction set to read. Repeatable.")
     ],
     checkpoints: CheckpointsOption = CHECKPOINTS,
     device: DeviceOption = "auto",
 ) -> None:
-    """Write what a judge reads in the pictures of sets into them: into all, or into none."""
+    """Store the answers of a distractor model for sets in them: in all, or in none."""
     with told_errors(), TerminalBar(judge) as bar:
         found = apply_judge(find_judge(judge, checkpoints), sets, device=device, report=bar)
     for one in found:

@@ -1,4 +1,4 @@
-"""`semsim-studio verdict`: on how many pictures attacks got more than a guess, of any sets."""
+"""`semsim-studio baseline-check`: images on which attacks beat the no-attack baseline."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,20 +14,24 @@ from semsim.sets.recognition import CLEARER
 _HEAD = ["set", "attacker", CLEARER, "nearer", "told apart", "most are clearer"]
 
 
-def verdict(
+def baseline_check(
     folders: Annotated[
         list[Path], typer.Argument(metavar="FOLDER...", help="Sets, or folders that hold some.")
     ],
     as_json: Json = False,
 ) -> None:
-    """Count on how many pictures of reconstruction sets attacks got more than a guess."""
+    """Count the images of reconstruction sets on which attacks beat the no-attack baseline."""
     with told_errors():
         found = set_folders(folders)
         if not found:
             raise DataError(f"There is no reconstruction set below {', '.join(map(str, folders))}.")
         rows = [_row(folder) for folder in found]
     table = text_table(_HEAD, [_cells(row) for row in rows])
-    show(rows, f"{table}\nA picture is clearer than {GUESS} in either of two ways.", as_json)
+    show(
+        {"sets": rows},
+        f"{table}\nA picture is clearer than {GUESS} in either of two ways.",
+        as_json,
+    )
 
 
 def _row(folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`semsim-studio learn …`: train SemSim, judge it by what it has not seen, and study it."""
+"""`semsim-studio train …`: train SemSim, judge it by what it has not seen, and study it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -292,7 +292,7 @@ def pretrain_command(
 def counts_command(labels: _Labels, kept: HoldOut, as_json: Json = False) -> None:
     """Print the contents and gaps of a training and its test; train nothing."""
     counts = count(read_materials(labels, ()).labels, kept)
-    show_told([counts_row(counts)], counts_text(counts, kept), as_json)
+    show_told({"counts": counts_row(counts)}, counts_text(counts, kept), as_json)
 
 
 @app.command("promote")
@@ -364,12 +364,9 @@ def judged_text(outcome: dict[str, Any]) -> str:
     return "\n".join(lines) + (f" and {card.name}" if card.exists() else "")
 
 
-def judged_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return one row per metric, held out, then in sample."""
-    judged = {"held out": "held_out", "in sample": "in_sample"}
-    return [
-        {"table": table, **row} for table, key in judged.items() for row in outcome[key]["metrics"]
-    ]
+def judged_parts(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return one row per metric, held out and in sample."""
+    return {name: outcome[name]["metrics"] for name in ("held_out", "in_sample")}
 
 
 def _judged_lines(outcome: dict[str, Any]) -> list[str]:
@@ -395,10 +392,10 @@ def study_text(outcome: dict[str, Any]) -> str:
     return "\n".join([title, *simulated, *said, *failures(outcome["rows"])])
 
 
-def study_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of `study_text`; a failed training has a row with the reason."""
+def study_parts(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows of `study_text`, and the reason of each failed training."""
     failed = [{key: row[key] for key in _FAILED} for row in outcome["rows"] if "why" in row]
-    return [*rows_of(summary(outcome["rows"])), *failed]
+    return {"values": rows_of(summary(outcome["rows"])), "failures": failed}
 
 
 def left_out_text(outcome: dict[str, Any]) -> str:
@@ -406,11 +403,9 @@ def left_out_text(outcome: dict[str, Any]) -> str:
 
     ρ and τ are over models, signed: above 0 agrees with people. AUC is over images.
     """
-    rows, gaps = [], []
-    for row in left_out_rows(outcome):
-        if "why" in row:
-            gaps.append(f"Without {row['left_out']}: {row['why']}")
-            continue
+    parts, rows = left_out_parts(outcome), []
+    gaps = [f"Without {row['left_out']}: {row['why']}" for row in parts["failures"]]
+    for row in parts["metrics"]:
         numbers = (row["rho"], row["tau"], row["auc"])
         texts = ["–" if number is None else f"{number:.3f}" for number in numbers]
         rows.append([row["left_out"], row["title"], str(row["n_models"]), *texts])
@@ -421,17 +416,18 @@ def left_out_text(outcome: dict[str, Any]) -> str:
     return "\n".join([*simulated, *said, *judged_words(outcome["rows"]), *gaps])
 
 
-def left_out_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of `left_out_text`; a group that stayed has a row with the reason."""
+def left_out_parts(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows of `left_out_text`, and the reason of each group that stayed."""
     found: list[dict[str, Any]] = []
+    stayed: list[dict[str, Any]] = []
     scope = scope_of(*judged_of(outcome["rows"]))
     for row in outcome["rows"]:
         if "why" in row:
-            found.append({"left_out": row["left_out"], "why": row["why"]})
+            stayed.append({"left_out": row["left_out"], "why": row["why"]})
             continue
         judged = row["held_out"]
         for one in judged["metrics"]:
             facts = {key: one[key] for key in ("metric", "title", "n_models", "rho", "tau")}
             auc = auc_of(judged, one["metric"], scope)
             found.append({"left_out": row["left_out"], **facts, "auc": auc})
-    return found
+    return {"metrics": found, "failures": stayed}

@@ -1,4 +1,4 @@
-"""`semsim-studio verdict` counts what the pages count."""
+"""`semsim-studio baseline-check` counts what the pages count."""
 
 import json
 from pathlib import Path
@@ -26,9 +26,9 @@ def test_sets_below_a_folder_are_judged_as_the_pages_judge_them(tmp_path):
     run = json.loads((folders[1] / RUN).read_text())
     threat = {"threat": ThreatModel(changes_model=True).record()}
     (folders[1] / RUN).write_text(json.dumps(run | threat))
-    done = RUNNER.invoke(app, ["verdict", str(tmp_path), "--json"])
+    done = RUNNER.invoke(app, ["baseline-check", str(tmp_path), "--json"])
     assert done.exit_code == 0
-    rows = json.loads(done.stdout)
+    rows = json.loads(done.stdout)["sets"]
     assert [row["folder"] for row in rows] == [str(folder) for folder in folders]
     for row, folder in zip(rows, folders, strict=True):
         shown = sets.shown_in(folder)
@@ -36,7 +36,7 @@ def test_sets_below_a_folder_are_judged_as_the_pages_judge_them(tmp_path):
     told = [(row["nearer"], row["told_apart"], row["comes_back"]) for row in rows]
     assert told == [(0, 0, False), (0, 2, True)]
     assert [row["attacker"] for row in rows] == ["", "F"]
-    text = RUNNER.invoke(app, ["verdict", *map(str, folders)]).stdout
+    text = RUNNER.invoke(app, ["baseline-check", *map(str, folders)]).stdout
     assert "attacker" in text.splitlines()[0]
     assert "clearer than a guess" in text
     assert [line.split()[-1] for line in text.splitlines()[1:3]] == ["no", "yes"]

@@ -1,4 +1,4 @@
-"""`semsim-studio cases`: a picture of four cases, where people and a metric agree or do not."""
+"""`semsim-studio examples`: a picture of four cases, where people and a metric agree or do not."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from semsim.reporting.writing import png_address
 
 
 @taking(request=requested)
-def cases(
+def examples(
     request: Request,
     metric: Annotated[str, typer.Option(help="The metric that people are set against.")] = "psnr",
     out: Annotated[Path, typer.Option(help="Picture, .png or .svg.")] = Path("cases.png"),

@@ -1,4 +1,4 @@
-"""`semsim-studio learn …`: judged runs, studies, counts, promotion."""
+"""`semsim-studio train …`: judged runs, studies, counts, promotion."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from semsim.base.jobs import folders as jobs
 from semsim.base.storage.records import write_record
-from semsim.cli.learn import app, read_settings
 from semsim.cli.main import app as program
+from semsim.cli.train import app, read_settings
 from semsim.learning import PRESETS
 from semsim.learning.card import FORMAT, card_paths, read_card
 from semsim.learning.default_checkpoint import PROMOTED_FILE, promoted
@@ -51,9 +51,9 @@ def test_a_run_prints_held_out_numbers_and_leaves_a_card(files, tmp_path):
     asked += ["--shuffles", "2"]
     outcome = run("run", *asked, "--json")
     assert outcome.exit_code == 0, outcome.output
-    rows = json.loads(outcome.stdout)  # what else is said is on standard error
-    assert {row["table"] for row in rows} == {"held out", "in sample"}
-    assert {"MSE", "SemSim (mine)"} <= {row["title"] for row in rows}
+    parts = json.loads(outcome.stdout)  # what else is said is on standard error
+    assert {"MSE", "SemSim (mine)"} <= {row["title"] for row in parts["held_out"]}
+    assert parts["in_sample"]
     assert "the architecture net1, which it has not seen" in outcome.output
     assert "In sample (no measure of its worth)" in outcome.output
     assert "simulated votes" in outcome.output
@@ -99,7 +99,9 @@ def test_a_control_there_is_not_is_refused(files):
 def test_a_study_prints_a_line_a_value(files, tmp_path):
     outcome = run("study", "budget", *files, "--values", "2,all", "--json")
     assert outcome.exit_code == 0, outcome.output
-    found = json.loads(outcome.stdout)
+    parts = json.loads(outcome.stdout)
+    found = parts["values"]
+    assert parts["failures"] == []
     assert [(row["value"], row["n_originals"]) for row in found] == [("2", 1), ("all", 3)]
     assert "Label budget (Fig. 7A)" in outcome.output
     lines = [line.split() for line in outcome.output.splitlines()]
@@ -117,7 +119,7 @@ def test_a_study_prints_a_line_a_value(files, tmp_path):
 def assert_left_out(outcome, values, *, models):
     """Each value was judged by as many models, beside MSE, by a SemSim that never saw it."""
     assert outcome.exit_code == 0, outcome.output
-    rows = [row for row in json.loads(outcome.stdout) if row["metric"] == "mse"]
+    rows = [row for row in json.loads(outcome.stdout)["metrics"] if row["metric"] == "mse"]
     assert [(row["left_out"], row["n_models"]) for row in rows] == [(v, models) for v in values]
     assert "Simulated votes: no evidence about people." in outcome.output
     told = [line.split()[:2] for line in outcome.output.splitlines() if line]
@@ -165,7 +167,7 @@ def test_counts_train_nothing(files, tables, tmp_path):
     assert "Learns from 4 triplets of 4 originals." in outcome.output
     assert "Missing: the test has 2 models" in outcome.output
     as_json = run("counts", "--labels", labels, "--hold-out", "architecture=net0", "--json")
-    (row,) = json.loads(as_json.stdout)
+    row = json.loads(as_json.stdout)["counts"]
     assert (row["n_triplets"], row["n_originals"], row["n_test_models"]) == (4, 4, 2)
     assert as_json.stderr == outcome.stdout
     assert not (tmp_path / "data").exists()
