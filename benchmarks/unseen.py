@@ -172,6 +172,7 @@ def read_judged(folder: Path) -> Judged:
     place = RECURRENT.found_in(folder)
     if place is None:
         raise DataError(f"{folder} holds no copy of recurrent: semsim-studio people get recurrent.")
+    RECURRENT.checked(place)
     held = RECURRENT.read(place)
     assert isinstance(held, Held)
     assert held.shares is not None

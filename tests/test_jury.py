@@ -35,6 +35,8 @@ from semsim.targets.lenet import LeNet
 from semsim.targets.model import TargetModel
 from semsim.targets.simulated_annotators import NOTHING, TrainedJuror
 
+pytestmark = pytest.mark.usefixtures("unpinned")
+
 COPY = Path(__file__).resolve().parents[2] / "shared" / "data" / "people"
 
 

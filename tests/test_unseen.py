@@ -15,11 +15,13 @@ from benchmarks.claims import kept
 from benchmarks.keeping import Finds
 from semsim.base.errors import DataError
 
+pytestmark = pytest.mark.usefixtures("unpinned")
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "people"
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory):
+def judged(tmp_path_factory, unpinned):
     return unseen.read_judged(made_recurrent(tmp_path_factory.mktemp("recurrent")))
 
 

@@ -27,16 +27,18 @@ app = typer.Typer(no_args_is_help=True, help="Public judgements of people, as st
 
 @app.command("list")
 def list_sources(data_dir: DataOption = DATA, as_json: Json = False) -> None:
-    """List each source, the task of its people, its licence, and whether it is here."""
+    """List each source, the task of its people, its licence and size, and whether it is here."""
     rows = [
         {
             **{"name": name, "state": _state(name, data_dir), "about": one.about},
             **{"licence": one.licence, "address": one.address, "cite": one.citation},
+            **{"megabytes": one.megabytes or None, "tables": dict(one.tables)},
         }
         for name, one in SOURCES.items()
     ]
-    head = ["name", "state", "licence", "what it is"]
-    lines = [[row["name"], row["state"], row["licence"], row["about"]] for row in rows]
+    head = ["name", "state", "licence", "MB, at most", "what it is"]
+    shown = ("name", "state", "licence", "megabytes", "about")
+    lines = [[str(row[key] or "–") for key in shown] for row in rows]
     show({"sources": rows}, text_table(head, lines), as_json)
 
 

@@ -30,6 +30,7 @@ SEMSIM_VOTES = Source(
     about="5 people name 8,400 reconstructions of CIFAR-100 by 14 target models",
     licence="none is stated with the release",
     citation="Sun et al. 2023, Privacy Assessment on Reconstructed Images (NeurIPS)",
+    tables={_VOTES: ""},  # a user makes it
     marks=((_VOTES,),),
     read=_paper,
     note="The table has PSNR and MSE of each reconstruction, and no picture.",

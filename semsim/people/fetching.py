@@ -2,6 +2,7 @@
 
 import http.client
 import shutil
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,6 @@ from semsim.base.progress import Report, silent
 from semsim.base.storage.atomic import whole_folder
 from semsim.base.storage.fetching import fetch
 from semsim.importers.archives import unpack
-from semsim.weights import sha256_of
 
 _PARTS = ".parts"  # beside the folder: what came of a fetch that was cut off
 
@@ -23,12 +23,12 @@ class RemoteFile:
     Attributes:
         address: Where it is.
         name: Of the file here; a zip is unpacked.
-        sha256: "" where no copy of the authors' own file is known.
+        commit: The state that a zip of a repository must have, or how its name begins.
     """
 
     address: str
     name: str
-    sha256: str = ""
+    commit: str = ""
 
 
 def archive_of(repository: str, commit: str) -> tuple[RemoteFile, ...]:
@@ -39,20 +39,19 @@ def archive_of(repository: str, commit: str) -> tuple[RemoteFile, ...]:
         commit: Its state.
     """
     address = f"https://github.com/{repository}/archive/{commit}.zip"
-    return (RemoteFile(address=address, name=f"{commit}.zip"),)
+    return (RemoteFile(address=address, name=f"{commit}.zip", commit=commit),)
 
 
-def raw_file(repository: str, commit: str, path: str, sha256: str = "") -> RemoteFile:
+def raw_file(repository: str, commit: str, path: str) -> RemoteFile:
     """Return one file of a repository on GitHub.
 
     Args:
         repository: Its owner and name.
         commit: The whole name of the state.
         path: Of the file in it.
-        sha256: Its checksum, where it is known.
     """
     address = f"https://raw.githubusercontent.com/{repository}/{commit}/{path}"
-    return RemoteFile(address=address, name=Path(path).name, sha256=sha256)
+    return RemoteFile(address=address, name=Path(path).name)
 
 
 def fetch_all(files: Sequence[RemoteFile], folder: Path, report: Report = silent) -> Path:
@@ -66,7 +65,7 @@ def fetch_all(files: Sequence[RemoteFile], folder: Path, report: Report = silent
         report: Told how many bytes came.
 
     Raises:
-        DataError: Where the network fails, or a file is not the known one.
+        DataError: Where the network fails, or a zip is of another state.
     """
     if folder.is_dir():
         return folder
@@ -94,9 +93,17 @@ def _fetch_one(one: RemoteFile, part: Path, folder: Path, report: Report) -> Non
             f"{one.address} could not be fetched ({error}). Type the same again to go on, or fetch "
             f"it on another machine, unpack it and name its folder: --from FOLDER."
         ) from error
-    if one.sha256 and sha256_of(part) != one.sha256:
+    if not _state_of(part).startswith(one.commit):
         part.unlink()
         raise DataError(
-            f"What {one.address} sent is not the known file: its sha256 is not {one.sha256}. "
-            "Nothing was kept. Type the same again."
+            f"What {one.address} sent is not the state {one.commit}. Nothing was kept. Type the "
+            "same again."
         )
+
+
+def _state_of(part: Path) -> str:
+    """Return the commit that git wrote into a zip of a repository; "" for another file."""
+    if not zipfile.is_zipfile(part):
+        return ""
+    with zipfile.ZipFile(part) as held:
+        return held.comment.decode("ascii", "replace")

@@ -125,6 +125,12 @@ RECURRENT = Source(
     licence="MIT; the objects were cut from photographs of MS COCO, whose terms stay",
     citation="Maniquet, Op de Beeck and Costantino 2024, bioRxiv 2024.04.02.587669",
     files=archive_of(*_REPOSITORY),
+    megabytes=524,
+    tables={
+        RATES: "30c0f1396a998f1ac3d91a42a60732cbc54df9240940ee854e776907acfced03",
+        PERSONS: "47b791f2e963ff9bf5b7eaacf9537383fbd33c8bbda5c2677eb3d285ba2d2603",
+        VECTORS: "",
+    },
     marks=((RATES, "originals"), (VECTORS, "stimuli")),
     read=_read,
 )

@@ -1,7 +1,7 @@
 """A public source of judgements by people: where it is, who may use it, and how it is read."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +15,7 @@ from semsim.base.words import counted
 from semsim.importers.human_tables import labels_found, votes_found
 from semsim.importers.import_plan import Findings, ImportPlan, Pair, find_sets, labelled_paths
 from semsim.people.fetching import RemoteFile
+from semsim.weights import sha256_of
 
 ATTACK = "degradation"  # in place of the name of an attack
 SHARES = "people"  # column of the share of people who recognised a picture, and its label
@@ -55,6 +56,8 @@ class Source:
         non_commercial: Whether the licence forbids commercial use, so that users are asked.
         citation: What to cite.
         files: What is fetched.
+        megabytes: Of `files` and at most.
+        tables: Files of judgements, with the sha256 of each, or "" where no copy of it is known.
         marks: Lists of paths, of which a folder of the source has all of one list.
         read: Reads a folder of the source.
         compares: Whether a picture has an original beside it, so that metrics can compare both.
@@ -70,6 +73,8 @@ class Source:
     non_commercial: bool = False
     citation: str
     files: tuple[RemoteFile, ...] = ()
+    megabytes: int = 0
+    tables: Mapping[str, str] = field(default_factory=dict)
     marks: tuple[tuple[str, ...], ...]
     read: Callable[[Path], Judged | Findings]
     compares: bool = True
@@ -95,18 +100,40 @@ class Source:
             report: Told how many pictures were looked at.
 
         Raises:
-            DataError: Where the source is not there, or a file of it cannot be read.
+            DataError: Where the source is not there, or a file of it cannot be read or is not the
+                known one.
         """
         place = self.found_in(folder)
         if place is None:
             wanted = "; or ".join(" and ".join(needed) for needed in self.marks)
             raise DataError(f"{folder} holds no copy of {self.name!r}. A copy has {wanted}.")
+        used = self.checked(place)
         held = self.read(place)
         found = held if isinstance(held, Findings) else self._findings(held, report)
         told = (*found.notes, *filter(None, [self.note]), f"Cite {self.citation}.")
         found = replace(found, notes=told)
-        title = self.title or self.name
-        return ImportPlan(name=title, kind=f"people {self.name}", source=place, found=found)
+        return ImportPlan(
+            name=self.title or self.name,
+            kind=f"people {self.name}",
+            source=place,
+            settings={"sha256": used},
+            found=found,
+        )
+
+    def checked(self, place: Path) -> dict[str, str]:
+        """Return the sha256 of each of the source's tables in its folder.
+
+        Raises:
+            DataError: Where one is not the known file.
+        """
+        used = {name: sha256_of(place / name) for name in self.tables if (place / name).is_file()}
+        for name, found in used.items():
+            if self.tables[name] not in ("", found):
+                raise DataError(
+                    f"{place / name} is not the known file: its sha256 is {found}, not "
+                    f"{self.tables[name]}. Copy it again, or fetch the source."
+                )
+        return used
 
     def _findings(self, held: Judged, report: Report) -> Findings:
         """Return the sets of what a source holds, and its tables."""

@@ -79,7 +79,7 @@ def _of_person(path: Path, model: str) -> pd.DataFrame:
     )
 
 
-_REPOSITORY = ("rgeirhos/texture-vs-shape", "ccd0c01d")
+_REPOSITORY = ("rgeirhos/texture-vs-shape", "ccd0c01d42c0a8a834e90ec141e7f24fa915dc23")
 TEXTURE_VS_SHAPE = Source(
     name="texture-vs-shape",
     about="10 people a picture name one of 16 objects in edges, silhouettes, stylised ones",
@@ -88,6 +88,8 @@ TEXTURE_VS_SHAPE = Source(
     licence="CC BY 4.0 for the pictures; the repository states none for the trials",
     citation="Geirhos et al. 2019, ImageNet-trained CNNs are biased towards texture (ICLR)",
     files=archive_of(*_REPOSITORY),
+    megabytes=524,
+    tables={VOTES: "59970d385f4ac2bcf4e70dad7662588abd57f7702886bf12f48524cdd2d3ace5"},
     marks=((VOTES, "edges"), (f"{RAW}/edge-experiment", "stimuli")),
     read=_read,
     compares=False,

@@ -54,6 +54,8 @@ THINGS_MOONEY = Source(
     licence="MIT",
     citation="Linde-Domingo et al. 2024, THINGS-Mooney, doi:10.5281/zenodo.14040189",
     files=archive_of(*_REPOSITORY),
+    megabytes=586,
+    tables={TABLE: ""},
     marks=((TABLE, "stim"),),
     read=_read,
 )

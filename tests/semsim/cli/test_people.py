@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 from semsim.cli.main import app
 from semsim.people import SOURCES
 
+pytestmark = pytest.mark.usefixtures("unpinned")
+
 
 def typed(*words):
     return CliRunner().invoke(app, [str(word) for word in words])

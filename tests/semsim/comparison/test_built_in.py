@@ -14,6 +14,8 @@ from semsim.base.storage.records import PEOPLE_ANSWER, read_record
 from semsim.cli.demo import app
 from semsim.comparison.built_in import ANSWER
 
+pytestmark = pytest.mark.usefixtures("unpinned")
+
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = ROOT.parent / "shared" / "data"
 NAMES = ("recurrent", "semsim-votes")

@@ -15,9 +15,11 @@ from semsim.papers.people import COLUMNS, HALVES, Workshop, judged_by_people, pe
 from semsim.people import SOURCES
 from semsim.weights import CHECKPOINTS
 
+pytestmark = pytest.mark.usefixtures("unpinned")
+
 
 @pytest.fixture(scope="module")
-def copies(tmp_path_factory):
+def copies(tmp_path_factory, unpinned):
     folder = tmp_path_factory.mktemp("copies")
     for name, make in MAKERS.items():
         make(folder / name)

@@ -1,6 +1,5 @@
 """Fetching from a server of our own: whole, cut off and gone on with, wrong, and none there."""
 
-import hashlib
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -57,8 +56,7 @@ def test_a_folder_appears_with_all_files_and_is_not_fetched_again(server, tmp_pa
     handler, address = server
     handler.files = {"/one.csv": CONTENT}
     reports = []
-    digest = hashlib.sha256(CONTENT).hexdigest()
-    folder = fetch_all([file_at(address, sha256=digest)], tmp_path / "x", reports.append)
+    folder = fetch_all([file_at(address)], tmp_path / "x", reports.append)
     assert (folder / "one.csv").read_bytes() == CONTENT
     assert (reports[-1].done, reports[-1].total) == (len(CONTENT), len(CONTENT))
     n = len(handler.asked)
@@ -79,11 +77,13 @@ def test_what_was_cut_off_is_gone_on_with(server, tmp_path, sends_parts, so_far)
     assert handler.asked == [f"bytes={so_far}-"]
 
 
-def test_another_file_than_the_known_one_is_not_kept(server, tmp_path):
+@pytest.mark.parametrize("state", ["", "fedcba9", None])
+def test_a_zip_of_another_state_is_not_kept(server, tmp_path, state):
     handler, address = server
-    handler.files = {"/one.csv": b"please log in"}
-    with pytest.raises(DataError, match="not the known file"):
-        fetch_all([file_at(address, sha256="0" * 64)], tmp_path / "x")
+    handler.files = {"/made.zip": zipped(tmp_path, state) if state is not None else b"log in"}
+    wanted = RemoteFile(address=f"{address}/made.zip", name="made.zip", commit="abc")
+    with pytest.raises(DataError, match="is not the state abc"):
+        fetch_all([wanted], tmp_path / "x")
     assert not (tmp_path / "x").exists()
     assert list((tmp_path / "x.parts").iterdir()) == []
 
@@ -93,20 +93,26 @@ def test_without_a_network_the_error_says_what_to_do(tmp_path):
         fetch_all([file_at("http://127.0.0.1:9")], tmp_path / "x")
 
 
-def test_a_zip_is_unpacked(server, tmp_path):
-    handler, address = server
-    path = tmp_path / "made.zip"
+def zipped(folder, state):
+    """A repository as git packs it: the commit is the comment of the zip."""
+    path = folder / "made.zip"
     with zipfile.ZipFile(path, "w") as made:
+        made.comment = state.encode()
         made.writestr("repository-1/table.csv", "a,b\n1,2\n")
-    handler.files = {"/made.zip": path.read_bytes()}
-    wanted = RemoteFile(address=f"{address}/made.zip", name="made.zip")
+    return path.read_bytes()
+
+
+def test_a_zip_of_the_pinned_state_is_unpacked(server, tmp_path):
+    handler, address = server
+    handler.files = {"/made.zip": zipped(tmp_path, "abcdef0")}
+    wanted = RemoteFile(address=f"{address}/made.zip", name="made.zip", commit="abc")
     folder = fetch_all([wanted], tmp_path / "x")
     assert (folder / "repository-1/table.csv").read_text() == "a,b\n1,2\n"
 
 
 def test_addresses_name_the_state():
     (one,) = archive_of("who/what", "abc")
-    assert one.address == "https://github.com/who/what/archive/abc.zip"
+    assert (one.address, one.commit) == ("https://github.com/who/what/archive/abc.zip", "abc")
     two = raw_file("who/what", "abc", "data/one.csv")
     assert two.address == "https://raw.githubusercontent.com/who/what/abc/data/one.csv"
     assert two.name == "one.csv"

@@ -11,6 +11,8 @@ from semsim.base.sets.imports import read_import
 from semsim.people import SOURCES, get_job
 from semsim.people.get_job import PeopleOrder, brought, do_people, fetched
 
+pytestmark = pytest.mark.usefixtures("unpinned")
+
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):

@@ -27,6 +27,8 @@ from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.people import SOURCES
 from semsim.people.recurrent import CONDITIONS
 
+pytestmark = pytest.mark.usefixtures("unpinned")
+
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"
 
 

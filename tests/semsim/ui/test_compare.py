@@ -19,6 +19,7 @@ from scipy import stats
 from semsim.base.jobs import folders as jobs
 from semsim.base.metric_spec import CALIBRATED, START, is_start
 from semsim.learning.default_checkpoint import BUILT_IN
+from semsim.people import SOURCES
 from semsim.people.get_job import PeopleOrder
 from semsim.reporting.glossary import glossary
 from semsim.ui import StudyChoice, compare
@@ -447,7 +448,7 @@ def test_pictures_of_a_known_source_are_fetched_by_a_job(made_context, tmp_path,
     context = with_people(made_context(n_images=2), tmp_path)
     client, study = client_of(context), {"study": "import:recurrent"}
     drawn = part(client, "pictures", **study, metric="psnr")
-    assert "Fetch the pictures" in drawn
+    assert f"Fetch the pictures (at most {SOURCES['recurrent'].megabytes} MB)" in drawn
     assert "MIT" in drawn
     reply = client.post("/studio/compare/act/people", params=study)
     assert 'data-watch="people"' in reply.text
