@@ -162,6 +162,8 @@ demo-semsim: .venv/run.stamp
 		--data-dir $(DEMO) $$(printf -- '--set %s ' data/demo/sets/*)
 	$(BIN)/semsim-studio study simulate $(STUDY) --data-dir $(DEMO)
 	$(BIN)/semsim-studio study labels $(STUDY) --data-dir $(DEMO) --out $(DEMO)/labels.parquet
+	$(BIN)/python -c 'import pandas; pandas.read_parquet("$(DEMO)/labels.parquet").filter(["model", "image_id", "n_votes", \
+		"n_recognised", "recognisable", "votes_per_item"]).to_csv("data/demo/labels.csv", index=False)'
 	$(BIN)/semsim-studio study export $(STUDY) --data-dir $(DEMO) --out $(DEMO)/votes.parquet
 	$(BIN)/semsim-studio train run --labels $(DEMO)/labels.parquet --votes $(DEMO)/votes.parquet \
 		--name demo --study $(STUDY) --test-fraction 0.5 --data-dir $(DEMO) \

@@ -5,7 +5,7 @@ A source that is not here, or that shows people the originals themselves, has a 
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +26,7 @@ from semsim.base.cli.terminal import (
     told_errors,
 )
 from semsim.base.columns import IMAGE_KEY
-from semsim.base.errors import DataError, SettingsError
-from semsim.base.metric_spec import semsims
+from semsim.base.errors import DataError
 from semsim.base.progress import Report, silent
 from semsim.base.sets.imports import Imported, places_of, read_import
 from semsim.base.stats.analysis import Analysis, AnalysisSettings, analyse
@@ -36,12 +35,16 @@ from semsim.base.stats.evidence import Evidence, gather
 from semsim.base.stats.grouping import layout_of
 from semsim.base.stats.resampling import resample
 from semsim.base.stats.roc import POOLED, picture_agreement
+from semsim.base.storage.places import DEMO, demo_sets
 from semsim.comparison.built_in import scored
 from semsim.device import pick_device
 from semsim.importers.import_folder import carry_out
+from semsim.learning.card import read_card
 from semsim.learning.evaluation import human_auc
+from semsim.learning.settings import Order, TrainSettings
+from semsim.learning.splits import HoldOut, divide
 from semsim.metrics import Resources
-from semsim.metrics.scoring import ScoreBook, specs_of
+from semsim.metrics.scoring import ScoreBook, pair_sets_of_folders, specs_of
 from semsim.people import SOURCES, Source
 from semsim.reporting import writing
 from semsim.reporting.notation import NONE, number, reason, with_interval
@@ -57,6 +60,9 @@ COLUMNS = (
 _ORDERED = ("soft_accuracy", "band")
 _AUC = ("auc", "auc_low", "auc_high")
 SHUFFLE = "semsim:shuffle-"  # begins the names of SemSims that learned from shuffled votes
+SHUFFLES = 5  # trainings of half a minute each; the page has more
+VOTED = DEMO / "labels.csv"  # what the votes of the demo come to, that the shipped SemSim learned
+_SHIPPED = "demo"
 _NOT_HERE = "not here: `semsim-studio people get {}`, or --from a folder with a copy"
 _FEWEST_MODELS = 3  # with fewer, single pictures are ranked
 _OVER_MODELS = {
@@ -73,13 +79,49 @@ class Workshop:
         copies: Folders in which sources are looked for.
         scores: Where scores of pictures are kept.
         resources: Weights and the device.
-        shuffled: A folder of SemSims that learned from shuffled votes; None for none.
+        shuffled: Where SemSims are trained on shuffled votes, or lie already.
+        shuffles: Their number.
     """
 
     copies: tuple[Path, ...]
     scores: Path
     resources: Resources
     shuffled: Path | None = None
+    shuffles: int = 0
+
+
+def shuffled_semsims(place: Workshop, report: Report = silent) -> Path | None:
+    """Train the shipped SemSim on shuffles of its votes, but for those that are there already.
+
+    Returns:
+        The folder of their checkpoints; None where none is wanted or the SemSim is not here.
+    """
+    from semsim.learning.train import learn  # with torch, and only a training needs it
+
+    card = read_card(place.resources.checkpoints / f"{_SHIPPED}.safetensors")
+    if card is None or place.shuffled is None or not place.shuffles:
+        return None
+    made = place.shuffled / card["sha256"][:8]
+    asked, settings = card["split"], TrainSettings(**card["settings"])
+    kept = HoldOut(kind=asked["hold_out"], fraction=asked["fraction"], seed=asked["seed"])
+    rows = divide(_voted(), kept).train
+    for seed in range(1, place.shuffles + 1):
+        name = f"{SHUFFLE.removeprefix('semsim:')}{seed:02d}"
+        order = Order(name=name, checkpoints=made, settings=replace(settings, shuffle=seed))
+        if not order.checkpoint.exists():
+            learn(order, rows, place.shuffled / name, report)
+    return made
+
+
+def _voted() -> pd.DataFrame:
+    """Return the labels of the demo, with its pictures."""
+    sets = pair_sets_of_folders(demo_sets().values())
+    pictures = [
+        one.pairs.assign(model=one.model, dataset=one.dataset, attack=one.attack) for one in sets
+    ]
+    key = ["model", "image_id"]
+    found = pd.read_csv(VOTED).merge(pd.concat(pictures), on=key, validate="1:1")
+    return found.assign(simulated=True).sort_values(key, ignore_index=True)
 
 
 def judged_by_people(
@@ -144,7 +186,8 @@ def _scored(source: Source, study: Imported, place: Workshop, report: Report) ->
     """Return scores of all metrics that need no missing file."""
     given = study.scores
     if given is None and source.compares and "reconstruction" in study.labels:
-        return scored(study.labels, place.resources, place.scores, report, place.shuffled)
+        also = shuffled_semsims(place, report)
+        return scored(study.labels, place.resources, place.scores, report, also)
     # Without a picture there are no others.
     scores = pd.DataFrame(columns=[*IMAGE_KEY, "metric", "value"]) if given is None else given
     return ScoreBook(scores=scores, made={}, unavailable={}, refused={}, missing=())
@@ -241,9 +284,9 @@ def reproduce_people(
         typer.Option("--from", help="Folder with copies of sources. Repeatable."),
     ] = None,
     sources: Annotated[str, typer.Option(help="Some sources, with commas; all by default.")] = "",
-    shuffled: Annotated[
-        Path | None, typer.Option(help="Folder of SemSims that learned from shuffled votes.")
-    ] = None,
+    shuffles: Annotated[
+        int, typer.Option(min=0, help="SemSims to train on shuffled votes, as a control.")
+    ] = SHUFFLES,
     out: Annotated[Path, typer.Option(help="Folder for people.md and people.csv.")] = (
         DATA / "reproduce/people"
     ),
@@ -258,13 +301,12 @@ def reproduce_people(
         for folder in copies or ():
             if not folder.is_dir():
                 raise DataError(f"There is no folder {folder}; --from names one with copies.")
-        if shuffled is not None and not semsims(shuffled):
-            raise SettingsError(f"{shuffled} holds no SemSim.")
         place = Workshop(
             copies=(*(copies or ()), data_dir / "people"),
             scores=out / "scores",
             resources=Resources(checkpoints=checkpoints, device=pick_device(device)),
-            shuffled=shuffled,
+            shuffled=out / "shuffled",
+            shuffles=shuffles,
         )
         with TerminalBar("Judging", unit="picture") as bar:
             rows, absent = judged_by_people(names, place, bar)
