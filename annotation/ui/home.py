@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from annotation.domain import Study
-from annotation.study import labelling
+from annotation.study import imported, labelling
 from annotation.texts import counted
 from annotation.ui import StudyContext
 from annotation.ui.results_view import number
@@ -60,6 +60,7 @@ def router(context: StudyContext, lab: Lab) -> APIRouter:
             told=_told(lab.cases()),
             people=_people(lab.people()),
             steps=_steps(context, lab, study),
+            brought=imported.choices(context.imports).items(),
             cards=[_card(context, one) for one in studies[:SHOWN]],
             more=len(studies) - SHOWN,
         )

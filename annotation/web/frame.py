@@ -39,7 +39,7 @@ GONE = (
     "Home and the side bar lead to those that are here."
 )
 # Pages that can show votes which were collected elsewhere, too.
-SHOW_IMPORTS = ("people", "results", "compare")
+SHOW_IMPORTS = ("", "people", "results", "compare")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,12 +146,12 @@ def framed(title: str, body: str) -> str:
 def _side_bar(context: FrameContext, request: Request, study_id: str, at: str) -> str:
     studies = labelling.list_studies(context.store)
     study = next((one for one in studies if one.id == study_id), None)
-    # Compare opens on people where nobody has chosen: no page that leads there names the demo.
-    if at == "" and study and study.spec.simulated and not chosen(context.store)(request):
-        study = None
     account = context.who and context.who(request.cookies.get(ACCOUNT_COOKIE, ""))
     imports = context.imports() if at.split("/")[0] in SHOW_IMPORTS else {}
     wanted = request.query_params.get("study", "")
+    # Where nobody has chosen, Home has people in hand, as Compare has; the demo is not named.
+    if at == "" and (study is None or study.spec.simulated) and not chosen(context.store)(request):
+        study, wanted = None, wanted or next(iter(imports), "")
     return fill(
         "frame.html",
         groups={**STUDY, **context.groups}.items(),

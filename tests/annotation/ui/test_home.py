@@ -3,14 +3,17 @@
 import io
 import re
 from types import SimpleNamespace
+from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
-from made_results import NO_IMPORTS
+from made_ballots import random_votes
+from made_results import NO_IMPORTS, write_import
 from PIL import Image
 from study_factory import answer_all, joined, small_study
 
 from annotation.images import path_of
+from annotation.study import imported
 from annotation.study.labelling import some_pictures
 from annotation.ui import StudyContext, home, preview_pages
 from annotation.ui.mount import web_app
@@ -33,12 +36,12 @@ LIVE = SimpleNamespace(words="Training one", share=0.41, left="", address="/stud
 
 @pytest.fixture
 def visit(store, tmp_path):
-    def visit(cases=None, people=None, semsims=(), running=(), sets=()):
+    def visit(cases=None, people=None, semsims=(), running=(), sets=(), imports=NO_IMPORTS):
         context = StudyContext(
             store=store,
             images=tmp_path / "images",
             find_sets=lambda: [(name, tmp_path) for name in sets],
-            imports=NO_IMPORTS,
+            imports=imports,
             note=lambda: "A word of the server.",
         )
         lab = home.Lab(
@@ -106,6 +109,16 @@ def test_what_programs_said_of_a_case_is_no_verdict(visit):
     assert not any(word in text for word in ("st-leaked", "st-private", "Warm", "Cool"))
     assert "Simulated annotators recognise it" in text
     assert "From the demo study (simulated votes)." in text
+
+
+def test_studies_from_elsewhere_stand_beside_the_others(visit, make_study, tmp_path):
+    imports = write_import(tmp_path / "imports", random_votes())
+    text = visit(imports=imports).get("/studio/").text
+    ((study, (name, _)),) = imported.choices(imports).items()
+    assert f'href="/studio/compare?study={quote(study)}"' in text
+    assert f"<strong>{name}</strong>" in text
+    assert "Votes from elsewhere" in text
+    assert "No study yet" not in text
 
 
 def test_the_steps_say_where_the_study_stands_and_what_runs(visit, store, make_study):

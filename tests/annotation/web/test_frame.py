@@ -115,6 +115,21 @@ def test_votes_from_elsewhere_are_in_hand_on_the_pages_that_show_them(store, two
     assert "import:lab" not in elsewhere.text
 
 
+def test_a_clean_start_has_people_in_hand_on_home(store, make_study, tmp_path):
+    study = make_study(name="Demo", simulated=True)
+    brought = {"import:people": ("218 people", "labels"), "import:paper": ("Paper", "labels")}
+    bar = FrameContext(store=store, groups=OTHERS, imports=lambda: brought)
+    client = TestClient(web_app(bar, tmp_path / "images"), base_url="http://127.0.0.1")
+    home = client.get("/studio/frame").text
+    assert '<option value="import:people" selected>218 people (imported)</option>' in home
+    assert home.count(" selected>") == 1
+    assert 'href="/studio/compare?study=import%3Apeople">' in home
+    other = client.get("/studio/frame", params={"study": "import:paper"}).text
+    assert '<option value="import:paper" selected>' in other
+    chosen = client.get("/studio/frame", params={"study": study.id}).text
+    assert f'<option value="{study.id}" selected>Demo</option>' in chosen
+
+
 def test_a_study_that_is_not_there_is_not_kept(client, two):
     bar = client.get("/studio/frame", params={"study": "gone"})
     assert STUDY_COOKIE not in bar.cookies
