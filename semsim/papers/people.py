@@ -36,6 +36,7 @@ from semsim.base.stats.grouping import layout_of
 from semsim.base.stats.resampling import resample
 from semsim.base.stats.roc import POOLED, picture_agreement
 from semsim.base.storage.places import DEMO, demo_sets
+from semsim.base.words import counted
 from semsim.comparison.built_in import scored
 from semsim.device import pick_device
 from semsim.importers.import_folder import carry_out
@@ -222,7 +223,7 @@ def _shuffled_row(analysis: Analysis) -> dict[str, Any]:
     own, order = analysis.agreement, analysis.order
     row: dict[str, Any] = {
         "metric": SHUFFLE.rstrip("-"),
-        "title": f"SemSim, {len(own)} shuffles of the votes: mean [lowest, highest]",
+        "title": f"SemSim, {counted(len(own), 'shuffle')} of the votes: mean [lowest, highest]",
         **{"of": "models", "n": int(own["n"].max()), "n_originals": order["n_originals"].max()},
         **{"soft_accuracy": float(order["soft_accuracy"].mean())},
     }

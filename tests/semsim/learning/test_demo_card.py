@@ -1,5 +1,6 @@
 """That the card of the SemSim that comes with the product is what today's code finds and writes."""
 
+import pandas as pd
 import pytest
 from made_demo import demo_in
 
@@ -16,6 +17,7 @@ from semsim.learning.settings import Order, TrainSettings
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.train import learn
 from semsim.learning.triplets import typed
+from semsim.papers.people import VOTED
 from semsim.weights import CHECKPOINTS
 
 SEMSIM = CHECKPOINTS / "demo.safetensors"
@@ -49,6 +51,12 @@ def split(card, material):
 @pytest.fixture
 def judging(tmp_path):
     return Workplace(checkpoints=CHECKPOINTS, scores=tmp_path / "scores", device="cpu").judging()
+
+
+def test_the_labels_that_ship_are_those_of_the_study(material):
+    ours = pd.read_csv(VOTED)
+    theirs = material[0][list(ours)].astype(dict(ours.dtypes))
+    pd.testing.assert_frame_equal(ours, theirs)
 
 
 def differing(found, told, where=""):

@@ -11,7 +11,15 @@ from typer.testing import CliRunner
 
 from semsim.cli.main import app
 from semsim.metrics import Resources
-from semsim.papers.people import COLUMNS, HALVES, Workshop, judged_by_people, people_table
+from semsim.papers.people import (
+    COLUMNS,
+    HALVES,
+    SHUFFLE,
+    Workshop,
+    judged_by_people,
+    people_table,
+    shuffled_semsims,
+)
 from semsim.people import SOURCES
 from semsim.weights import CHECKPOINTS
 
@@ -89,6 +97,30 @@ def test_metrics_without_weights_are_named(found):
     _, absent = found
     assert "ms-ssim" in absent  # pictures of 16 pixels are too small
     assert "psnr" not in absent
+
+
+def test_a_semsim_of_shuffled_votes_is_trained_once_and_stands_in_one_row(copies, tmp_path):
+    place = Workshop(
+        copies=(copies / "recurrent",),
+        scores=tmp_path / "scores",
+        resources=Resources(checkpoints=CHECKPOINTS),
+        shuffled=tmp_path / "shuffled",
+        shuffles=1,
+    )
+    made = shuffled_semsims(place)
+    (before,) = (path.stat().st_mtime_ns for path in made.glob("shuffle-01.safetensors"))
+    rows, _ = judged_by_people(["recurrent"], place)
+    (title,) = rows.loc[rows["metric"] == SHUFFLE.rstrip("-"), "title"]
+    assert "1 shuffle of the votes" in title
+    assert (made / "shuffle-01.safetensors").stat().st_mtime_ns == before
+
+
+def test_without_the_shipped_semsim_there_is_nothing_to_shuffle(tmp_path):
+    bare = Resources(checkpoints=tmp_path)
+    place = Workshop(
+        copies=(), scores=tmp_path, resources=bare, shuffled=tmp_path / "s", shuffles=1
+    )
+    assert shuffled_semsims(place) is None
 
 
 def test_an_absent_source_has_a_line_that_says_how_to_get_it(tmp_path):
