@@ -167,7 +167,7 @@ def test_a_file_of_results_has_the_one_form(path, tmp_path):
 # Keys of results by file, where the code of the command does not spell them.
 MADE = {
     "idle": r"share|least|most",
-    "people": r"table|[\w-]+\.[\w:.-]+\.(soft_accuracy|rho|tau|auc)",
+    "people": r"table|compare\.(cpu|pace)|[\w-]+\.[\w:.-]+\.(soft_accuracy|rho|tau|auc)",
     "unseen": r"(accuracy|lead)\.[\w.]+",
     "jury": r"table|networks|[a-z-]+\.(rho_hard|kappa|right|confusions)",
     "gain-symbols": r"[\w-]+\.(un)?trained\.(\w+(\.(tv|curvature))?)",
