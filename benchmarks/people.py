@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +106,9 @@ def time_compare(copies: Path, work: Path, finds: Finds) -> None:
     row = finds.table("compare", "`compare --out`", "runs", "CPU s", "wanted", "10⁷ squares, CPU s")
     judged = judge(seconds, most=MOST_SECONDS, unit="CPU s")
     row(n, _REPEATS, f"{seconds:.1f}", judged, f"{pace:.2f}")
-    runs, own = f"{_REPEATS} runs", {"unit": "CPU s", "run": finds.run}
-    finds.claims["compare.cpu"] = Claim(float(seconds), n=n, **own)
-    finds.claims["compare.pace"] = Claim(float(pace), n=runs, **own)
+    own = Claim(float(seconds), n=n, unit="CPU s", run=finds.run)
+    finds.claims["compare.cpu"] = own
+    finds.claims["compare.pace"] = replace(own, value=float(pace), n=f"{_REPEATS} runs")
 
 
 def _spent(words: Sequence[str]) -> float:
