@@ -39,9 +39,6 @@ def list_sources(data_dir: DataOption = DATA, as_json: Json = False) -> None:
     head = ["name", "state", "licence", "MB, at most", "what it is"]
     shown = ("name", "state", "licence", "megabytes", "about")
     lines = [[str(row[key] or "–") for key in shown] for row in rows]
-    head = ["name", "state", "licence", "MB, at most", "what it is"]
-    shown = ("name", "state", "licence", "megabytes", "about")
-    lines = [[str(row[key] or "–") for key in shown] for row in rows]
     show({"sources": rows}, text_table(head, lines), as_json)
 
 
