@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from semsim.base.storage.pieces import key_of
 from semsim.base.storage.versions import software_versions
 from semsim.device import cores, how_busy
@@ -67,8 +69,30 @@ def peak(pid: int | str = "self") -> float:
     As the kernel counts it since the program began: what `getrusage` says of a process that was
     started by a larger one is the larger one's.
     """
+    return _memory(pid, "VmHWM")
+
+
+def held(pid: int) -> float:
+    """The memory that a process holds now, in MiB, counted as in `peak`."""
+    return _memory(pid, "VmRSS")
+
+
+def _memory(pid: int | str, what: str) -> float:
     said = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    return float(said.split("VmHWM:")[1].split()[0]) / 1024
+    return float(said.split(f"{what}:")[1].split()[0]) / 1024
+
+
+def cpu_of_all(process: psutil.Process) -> float:
+    """User and system seconds of a process and of all it started so far."""
+    total = 0.0
+    for one in (process, *process.children(recursive=True)):
+        try:
+            spent = one.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += spent.user + spent.system
+    mine = process.cpu_times()
+    return total + mine.children_user + mine.children_system
 
 
 def code() -> str:

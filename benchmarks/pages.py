@@ -29,7 +29,7 @@ import httpx
 import psutil
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
-from benchmarks.measuring import ROOT, begin, judge
+from benchmarks.measuring import ROOT, begin, cpu_of_all, held, judge, peak
 from benchmarks.startup import answers, until
 from semsim.base.storage.ports import reserved_port
 
@@ -55,6 +55,7 @@ FIRST_PICTURE = 3.0  # seconds over that line
 REST = 1.5  # seconds in which the server computed next to nothing: it rests
 STILL = 0.03  # CPU seconds of them that count as nothing
 MOST_SHIFT = 0.05
+MOST_HELD = 450  # MB in the server after every page was used
 SHIFT = """
 window.shifted = 0;
 new PerformanceObserver((list) => {
@@ -88,15 +89,7 @@ class Studio:
 
     def cpu(self) -> float:
         """User and system seconds of the server and of all it started so far."""
-        total = 0.0
-        for one in (self.process, *self.process.children(recursive=True)):
-            try:
-                spent = one.cpu_times()
-            except psutil.NoSuchProcess:
-                continue
-            total += spent.user + spent.system
-        mine = self.process.cpu_times()
-        return total + mine.children_user + mine.children_system
+        return cpu_of_all(self.process)
 
     def rest(self) -> None:
         """Wait until it computes nothing more."""
@@ -335,6 +328,9 @@ def main() -> None:
         took = [first_picture(browser, server, ends["/join/"]) for _ in range(asked.runs)]
         told = judge(median(took), most=FIRST_PICTURE, unit="s")
         print(f"\nFirst picture over 1.6 Mbit/s and 150 ms: {median(took):.2f} s, {told}")
+        now, most = held(server.process.pid), peak(server.process.pid)
+        told = judge(now * 2**20 / 1e6, most=MOST_HELD, unit="MB")
+        print(f"The server holds {now:.0f} MiB after all of this, {told}; {most:.0f} MiB at most")
         browser.close()
 
 
