@@ -195,13 +195,13 @@ def alone(store: Store, made: Study, pid: int, look: Callable[[], object]) -> fl
         name = str(uuid.uuid4())
         answer = Answer(id=name, item=item.item, answer=item.candidates[0], tab="t", rt_ms=900.0)
         vote(store, who, answer, datetime.now(UTC))
-        before = cpu_of_all(server)
+        before = so_far = cpu_of_all(server)
         look()
-        so_far = before
-        while so_far == before or cpu_of_all(server) - so_far > STILL:
-            so_far = cpu_of_all(server)
+        time.sleep(REST)
+        while (now := cpu_of_all(server)) - so_far > STILL:
+            so_far = now
             time.sleep(REST)
-        costs.append(cpu_of_all(server) - before)
+        costs.append(now - before)
     return float(np.median(costs))
 
 

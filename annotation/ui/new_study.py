@@ -272,11 +272,8 @@ def review(plan: StudyPlan, found: Workload, n: int) -> list[str]:
     failed = (
         f" {counted(plan.n_failed, 'failed reconstruction')} left out." if plan.n_failed else ""
     )
-    lists = (
-        f" Each picture comes with up to {spec.list_size} words, one of them right."
-        if spec.kind.lists
-        else ""
-    )
+    most = max((len(one.classes) for one in plan.candidates.values()), default=0)
+    lists = f" Each picture comes with up to {most} words, one of them right." if most else ""
     return [
         f"People look at {counted(len(plan.items), 'item')} of "
         f"{counted(len(plan.models), 'target model')} on {plan.dataset}{with_extra}.{failed}",

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_results import NO_IMPORTS
 from PIL import Image
-from study_factory import GOOD, GUESSING, SURE, write_run, write_set
+from study_factory import CLASSES, GOOD, GUESSING, SURE, write_run, write_set
 
 from annotation.design.candidates import RANDOM_LISTS
 from annotation.spec import StudySpec
@@ -111,6 +111,8 @@ def test_a_study_in_the_making_is_said_in_sentences(client, draft):
     never = "No blind repeat will come: one comes 50 votes after its item at least, and there are 8"
     assert never in said["review"]
     assert "5% blind repeats" not in said["review"]
+    more = look(client, {**draft, "list_size": "20"})["said"]["review"]
+    assert re.search(r"comes with up to (\d+) words", " ".join(more))[1] == str(len(CLASSES))
     soon = " ".join(look(client, {**draft, "repeat_lag": "3"})["said"]["review"])
     assert "5% blind repeats" in soon
     assert "No blind repeat" not in soon
