@@ -57,6 +57,7 @@ CLAIMS = 40
 # What a page asks for, in `feed.js`.
 AT_HAND, HELD, STEP, REFILL_BELOW, REST = 20, 200, 20, 12, 5.0
 SAMPLE = 5.0  # seconds between two looks at a server's memory
+LONGEST = 600.0  # seconds that a page is waited for, on a machine that does other work
 START_SECONDS = 180.0  # the server imports torch and gradio
 REST_SECONDS = 300.0  # within which the servers have begun and made what they come with
 JOINT = 150.0  # ms that 95% may wait at most in the worst second of a joint start
@@ -429,7 +430,7 @@ def reload_results(port: int, made: Study) -> None:
 
 
 def fetched(port: int, method: str, path: str, body: str | None = None) -> bytes:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONGEST)
     connection.request(method, path, body, {"Content-Type": "application/json"})
     reply = connection.getresponse()
     content = reply.read()

@@ -240,6 +240,7 @@ class Apart:
                 [sys.executable, "-c", f"from {__name__} import answer; answer()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is for this process, with which that one ends
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
             )
             pickle.dump(self._about, cast(IO[bytes], works.stdin))  # arguments are seen by others
@@ -268,8 +269,11 @@ def answer() -> None:
                 found: Results | str = results_of(*votes.read())
             except SemsimError as error:
                 found = str(error)
-            pickle.dump(found, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            try:
+                pickle.dump(found, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+            except BrokenPipeError:
+                os._exit(0)
 
 
 def _asked() -> bool:
