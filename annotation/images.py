@@ -50,7 +50,7 @@ def shelf(address: str, data: Path, *, write: bool = False) -> Shelf:
 def encode(pixels: np.ndarray) -> bytes:
     """`pixels`, (H, W, 3) uint8, as PNG with nothing in it but the pixels: no name, no EXIF."""
     buffer = io.BytesIO()
-    Image.fromarray(pixels, "RGB").save(buffer, format="PNG")
+    Image.fromarray(pixels, "RGB").save(buffer, format="PNG", optimize=True)
     return buffer.getvalue()
 
 
