@@ -157,6 +157,15 @@ def test_the_base_imports_neither_half_and_no_torch():
     assert "torch" not in done.stdout.split()
 
 
+def test_pages_do_without_what_holds_40_mb():
+    """SciPy imports them at their first use, for ranks and a root that a few lines find."""
+    rooms = ("annotation/", "semsim/base/", "semsim/comparison/", "semsim/reporting/", "semsim/ui/")
+    served = [one for one in SOURCES if one.as_posix().startswith(rooms)]
+    heavy = re.compile(r"\bscipy(\.| import )(stats|optimize)\b[^`]")
+    assert len(served) > 100
+    assert [str(one) for one in served if heavy.search((ROOT / one).read_text("utf-8"))] == []
+
+
 def test_no_path_is_computed_from_the_place_of_a_module():
     """`files_of` finds what comes with a package, `base.places` everything else."""
     named = [path for path in SOURCES if "__file__" in (ROOT / path).read_text(encoding="utf-8")]

@@ -9,7 +9,6 @@ from enum import StrEnum
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from annotation.domain import StimulusKind, TrialKind, VoteStatus
 from annotation.tasks.kind import NONE, Kind
@@ -24,6 +23,7 @@ from annotation.votes.aggregate import (
     scale_of,
 )
 from annotation.votes.agreement import Coding, Pairs, cohen
+from semsim.base.stats.correlation import kendall_rows
 from semsim.base.stats.evidence import model_names
 from semsim.base.stats.intervals import error, left_out, share_ends, wilson
 from semsim.base.stats.votes import ratio
@@ -315,5 +315,5 @@ def _effect(everybody: np.ndarray, rest: np.ndarray) -> tuple[float, float, str]
         return np.nan, change, "a ranking needs two models with votes of others"
     if gone:
         return np.nan, change, "a model has no votes of others"
-    tau = float(scipy.stats.kendalltau(everybody[both], rest[both]).statistic)
+    tau = float(kendall_rows(everybody[None, both], rest[None, both])[0])
     return tau, change, "all models have the same mean response" if np.isnan(tau) else ""

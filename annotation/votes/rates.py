@@ -7,7 +7,6 @@ of a decoy. z(hits) - z(false alarms) takes an original with one other image as 
 
 import numpy as np
 import pandas as pd
-import scipy
 from scipy.special import ndtri
 
 from annotation.domain import StimulusKind, VoteStatus
@@ -25,6 +24,7 @@ from annotation.votes.aggregate import (
     scale_of,
     verdict,
 )
+from semsim.base.stats.correlation import mean_ranks
 from semsim.base.stats.evidence import model_names
 from semsim.base.stats.intervals import error, share_ends, student
 from semsim.base.stats.standstill import Standstill, watched
@@ -201,7 +201,7 @@ def rank_rows(rates: np.ndarray) -> np.ndarray:
     known = ~np.isnan(rates[0])
     whole = ~np.isnan(rates[:, known]).any(axis=1)
     if known.any():
-        ranks[np.ix_(whole, known)] = scipy.stats.rankdata(-rates[np.ix_(whole, known)], axis=1)
+        ranks[np.ix_(whole, known)] = mean_ranks(-rates[np.ix_(whole, known)])
     return ranks
 
 
@@ -326,7 +326,7 @@ def _corrected(count: np.ndarray, n: np.ndarray) -> np.ndarray:
 def _variance(count: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Of z(rate), Gourevitch and Galanter 1967, at the corrected rate; infinite without items."""
     rate = _corrected(count, n)
-    density = scipy.stats.norm.pdf(ndtri(rate))
+    density = np.exp(-(ndtri(rate) ** 2) / 2) / np.sqrt(2 * np.pi)
     bound = np.full(len(n), np.inf)
     return np.divide(rate * (1 - rate), n * density**2, out=bound, where=n > 0)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from semsim.base.columns import ATTACKER, TARGET_COLUMNS
 from semsim.base.errors import SettingsError
@@ -18,6 +17,7 @@ from semsim.base.stats.correlation import (
     difference_p,
     interval_note,
     kendall_rows,
+    mean_ranks,
     pearson_rows,
     rank_agreement,
     spearman_rows,
@@ -196,7 +196,7 @@ def permutation_p(x: np.ndarray, y: np.ndarray, resamples: Resamples) -> Permuta
     exact = len(x) <= EXACT_UP_TO
     orders = _all_orders(len(x)) if exact else resamples.shuffles(len(x))
     extra = 0 if exact else 1
-    first, second = scipy.stats.rankdata(np.stack([x, y]), axis=1)  # another order has these, too
+    first, second = mean_ranks(np.stack([x, y]))  # another order has these, too
     p = {}
     for name, correlate in (("rho", pearson_rows), ("tau", kendall_rows)):
         seen = abs(correlate(first[None], second[None])[0])
@@ -428,9 +428,9 @@ def disagreement_table(
 def _ranks(measure: Measure, layout: Layout) -> pd.DataFrame:
     has_value = ~np.isnan(measure.means)
     found = np.full((3, layout.n_models), np.nan)
-    found[0, has_value] = scipy.stats.rankdata(-measure.oriented[has_value])
+    found[0, has_value] = mean_ranks(-measure.oriented[has_value])
     if layout.n_originals >= FEWEST and measure.of_images:
-        drawn = scipy.stats.rankdata(-measure.oriented_resampled[:, has_value], axis=1)
+        drawn = mean_ranks(-measure.oriented_resampled[:, has_value])
         found[1:, has_value] = np.array([interval(column) for column in drawn.T]).reshape(-1, 2).T
     return layout.models[["label", "model_key"]].assign(
         measure=measure.name, title=measure.title, rank=found[0], low=found[1], high=found[2]
@@ -455,4 +455,4 @@ def _gaps(spec: MetricSpec, evidence: Evidence, human: np.ndarray) -> pd.DataFra
 
 def _share(values: np.ndarray) -> np.ndarray:
     """(N,) in [0, 1]: 0 the smallest, 1 the largest; ties share their mean."""
-    return (scipy.stats.rankdata(values) - 1) / max(1, len(values) - 1)
+    return (mean_ranks(values) - 1) / max(1, len(values) - 1)

@@ -1,9 +1,11 @@
 """Does a metric rank models as people do?"""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
+import pandas as pd
+from scipy.special import ndtr
 
 from semsim.base.errors import DataError
 from semsim.base.stats.intervals import FEWEST, Z
@@ -14,6 +16,7 @@ FEW_MODELS = 10  # below this a rank correlation can hardly tell metrics apart
 _CELLS = 250_000  # of a table of pairs held at once: what a processor's cache holds
 _FARTHEST = 40.0  # standard errors: further out a p is below the smallest float
 _ZERO = 1e-12  # equal correlations may differ by rounding
+_MOST_STEPS = 100  # to a crossing, which takes some ten
 Ends = tuple[float, float]
 
 
@@ -77,7 +80,15 @@ def spearman_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     Returns:
         (B,); NaN where a row is constant or lacks a value. Tied values share their mean rank.
     """
-    return pearson_rows(scipy.stats.rankdata(x, axis=1), scipy.stats.rankdata(y, axis=1))
+    return pearson_rows(mean_ranks(x), mean_ranks(y))
+
+
+def mean_ranks(values: np.ndarray) -> np.ndarray:
+    """Rank `values`, (M,) or each row of (B, M), from 1 for the smallest; ties share their mean.
+
+    NaN has no rank. Importing `scipy.stats` for the same takes a second and 40 MB.
+    """
+    return pd.DataFrame(np.atleast_2d(values)).rank(axis=1).to_numpy().reshape(values.shape)
 
 
 def pearson_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -268,8 +279,8 @@ def difference_p(rho_a: float, rho_b: float, rho_ab: float, n: int) -> float:
 
     if low(0.0) <= _ZERO:  # alike, or 1 and the next below it
         return 1.0
-    far = _FARTHEST if low(_FARTHEST) > 0 else scipy.optimize.brentq(low, 0.0, _FARTHEST)
-    return float(2 * scipy.stats.norm.sf(far))
+    far = _FARTHEST if low(_FARTHEST) > 0 else _crossing(low, 0.0, _FARTHEST)
+    return float(2 * ndtr(-far))
 
 
 def _next_to_one(n: int) -> float:
@@ -283,7 +294,26 @@ def _lowest_tau(tau: float, n: int) -> float:
     def beyond(true: float) -> float:
         return tau - true - step - Z * np.sqrt(max(0.0, kendall_variance(true, n)))
 
-    return -1.0 if beyond(-1.0) <= 0 else float(scipy.optimize.brentq(beyond, -1.0, tau))
+    return -1.0 if beyond(-1.0) <= 0 else _crossing(beyond, -1.0, tau)
+
+
+def _crossing(of: Callable[[float], float], above: float, below: float) -> float:
+    """Return where `of`, positive at `above` and not at `below`, is 0, by the Illinois rule."""
+    here, at_above, at_below, kept = below, of(above), of(below), ""
+    for _ in range(_MOST_STEPS):
+        before, here = here, (above * at_below - below * at_above) / (at_below - at_above)
+        value = of(here)
+        if value == 0 or abs(here - before) < _ZERO:
+            break
+        if value > 0:
+            above, at_above = here, value
+            at_below = at_below / 2 if kept == "below" else at_below
+            kept = "below"
+        else:
+            below, at_below = here, value
+            at_above = at_above / 2 if kept == "above" else at_above
+            kept = "above"
+    return float(here)
 
 
 def _together(rho_a: float, rho_b: float, rho_ab: float) -> float:
