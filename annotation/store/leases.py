@@ -88,6 +88,7 @@ class Claimer:
         votes: How many of theirs count.
         given: The number of the last item they were given.
         held: The items they hold, in the order they were given.
+        now: The time of the transaction.
     """
 
     annotator: Annotator
@@ -97,6 +98,7 @@ class Claimer:
     votes: int
     given: int
     held: Mapping[str, Held]
+    now: datetime
 
 
 def claimer(tx: Session, annotator: Annotator, now: datetime) -> Claimer:
@@ -117,18 +119,12 @@ def claimer(tx: Session, annotator: Annotator, now: datetime) -> Claimer:
         votes=votes,
         given=given,
         held={item: Held(tab, until) for item, tab, until in holding},
+        now=now,
     )
 
 
 def lease(
-    tx: Session,
-    by: Claimer,
-    tab: str,
-    wanted: Sequence[str],
-    n: int,
-    now: datetime,
-    *,
-    last_try: bool,
+    tx: Session, by: Claimer, tab: str, wanted: Sequence[str], n: int, *, last_try: bool
 ) -> list[TaskItem]:
     """Reserve up to `n` items for an annotator in `tab`: those they have, then of `wanted`.
 
@@ -146,10 +142,10 @@ def lease(
     here_already = set(items)
     new = [item for item in wanted if item not in here_already]
     free = n - len(items) if quota is None else min(n - len(items), quota - len(by.held))
-    given = _room(tx, by, tab, new, free, now, skip_locked=not last_try)
+    given = _room(tx, by, tab, new, free, skip_locked=not last_try)
     if last_try and not items and not given:
         items = [item for item, held in by.held.items() if held.tab != tab][:n]
-    enough, until = ends = good_ends(now, by.spec)
+    enough, until = ends = good_ends(by.now, by.spec)
     late = [one for one in items if not _lasts(by.held[one], tab, enough, until)]
     if late:
         # Somebody else may have taken over by now what had run out.
@@ -158,7 +154,7 @@ def lease(
     kept = [by.held[one].until for one in set(items).difference(late)]
     if given:
         k = by.spec.votes_per_item
-        hand_out(tx, annotator, given, k, now, until=until, tab=tab, after=by.given)
+        hand_out(tx, annotator, given, k, by.now, until=until, tab=tab, after=by.given)
     items += given
     # Of all the same, as of trials, or it would say which of them are none.
     return task_items(tx, items, min([until, *kept])) if items else []
@@ -169,14 +165,7 @@ def _lasts(held: Held, tab: str, first: datetime, last: datetime) -> bool:
 
 
 def _room(
-    tx: Session,
-    by: Claimer,
-    tab: str,
-    wanted: Sequence[str],
-    n: int,
-    now: datetime,
-    *,
-    skip_locked: bool,
+    tx: Session, by: Claimer, tab: str, wanted: Sequence[str], n: int, *, skip_locked: bool
 ) -> dict[str, Slot]:
     """Up to `n` of `wanted` that have room and may be shown to whom, each with its slot."""
     annotator, limited = by.annotator, has_limits(by.spec)
@@ -184,7 +173,7 @@ def _room(
         wanted = wanted[: n + IN_CASE]
     if n <= 0 or not wanted:
         return {}
-    room = lock_room(tx, wanted, annotator, now, skip_locked=skip_locked)
+    room = lock_room(tx, wanted, annotator, by.now, skip_locked=skip_locked)
     left = [item for item in wanted if item in room]
     chosen = _choose(tx, annotator, tab, left, n) if limited else left[:n]
     return {item: room[item] for item in chosen}

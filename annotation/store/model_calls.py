@@ -105,7 +105,7 @@ def next_item(
         known = _asked_about(tx, by.annotator.study_id)
         if len(known) >= most_items:
             wanted = _among(tx, by.annotator, known, now)
-    found = lease(tx, by, tab, wanted, 1, now, last_try=False)
+    found = lease(tx, by, tab, wanted, 1, last_try=False)
     return found[0] if found else None
 
 

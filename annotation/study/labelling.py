@@ -331,7 +331,7 @@ def next_items(
             look = partial(open_items, annotator=annotator, n=n + leases.IN_CASE, now=now)
             wanted = store.read(look)
         last_try = attempt > 0 or not wanted
-        lease = partial(leases.lease, tab=tab, wanted=wanted, n=n, now=now, last_try=last_try)
+        lease = partial(leases.lease, tab=tab, wanted=wanted, n=n, last_try=last_try)
         reserve = partial(_reserve, lease, annotator=annotator, tab=tab, n=n, now=now)
         items = store.write(reserve, yields=True)  # answers go first
         if items:

@@ -62,7 +62,7 @@ def _answer_some(tx: Any, annotator: Annotator, answers: Mapping[str, str]) -> i
     now = datetime.now(UTC)
     wanted = open_items(tx, annotator, BATCH, now)
     by = leases.claimer(tx, annotator, now)
-    items = leases.lease(tx, by, "simulation", wanted, BATCH, now, last_try=True)
+    items = leases.lease(tx, by, "simulation", wanted, BATCH, last_try=True)
     for item in items:
         answer = answers[item.item]
         voting.record(

@@ -60,7 +60,7 @@ def test_items_gone_since_they_were_read_are_not_given_out(store, study, anna, b
         next_items(store, person, "tab", 7, NOW)
 
     def claim(tx):
-        return leases.lease(tx, leases.claimer(tx, cleo, NOW), "tab", stale, 8, NOW, last_try=False)
+        return leases.lease(tx, leases.claimer(tx, cleo, NOW), "tab", stale, 8, last_try=False)
 
     got = store.write(claim)
     assert len(got) == 1
