@@ -12,7 +12,7 @@ from semsim.base.storage.atomic import write_json
 from semsim.images import to_uint8
 from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set
-from semsim.systems.federated.comparison import carry_out, load
+from semsim.systems.federated.comparison import carry_out, load, queue_comparison
 from semsim.systems.federated.data import FederatedData, of_images
 from semsim.systems.federated.settings import (
     REFERENCE,
@@ -21,7 +21,6 @@ from semsim.systems.federated.settings import (
     FederatedJob,
     FederatedOrder,
     FederatedSettings,
-    queue_comparison,
 )
 from semsim.types import LabelledImages
 

@@ -4,10 +4,11 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+import networkx
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,6 +70,7 @@ FLOORS = {
 KNOWN: set[tuple[str, str]] = set()
 BASE = "semsim.base"  # the one part of `semsim` that `annotation` imports
 MOST_FILES = {"semsim": 7, "annotation": 7}  # beside the folders
+MOST_CIRCLES = 2  # of modules that import each other, at the top or in a function
 MOST_LONELY = 23  # files that one file of their folder imports, and no other
 
 
@@ -83,6 +85,17 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
         for one in getattr(node, name, ()):
             yield one
             yield from statements(one)
+
+
+def carried_out(node: ast.AST) -> Iterator[ast.AST]:
+    """The same without the blocks that type checkers alone read."""
+    for_types = {
+        id(inner)
+        for one in statements(node)
+        if isinstance(one, ast.If) and ast.unparse(one.test) == "TYPE_CHECKING"
+        for inner in statements(one)
+    }
+    return (one for one in statements(node) if id(one) not in for_types)
 
 
 @cache
@@ -277,13 +290,33 @@ def test_packages_do_not_import_in_circles():
         visit(name, ())
 
 
+def test_few_modules_import_each_other_in_functions():
+    names = {
+        path.with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+        for path in SOURCES
+    }
+    graph = networkx.DiGraph(
+        (name, module)
+        for name in names
+        for module in ast_imports(name, carried_out)
+        if module in names and module != name
+    )
+    circles = [one for one in networkx.strongly_connected_components(graph) if len(one) > 1]
+    assert len(circles) <= MOST_CIRCLES, circles
+
+
 def ast_top_imports(name: str) -> set[str]:
     """Modules of ours imported when `name` is imported; a package counts by what it defines."""
+    return ast_imports(name, lambda module: module.body)
+
+
+def ast_imports(name: str, looked_at: Callable[[ast.Module], Iterable[ast.AST]]) -> set[str]:
+    """Modules of ours that the statements `looked_at` in `name` import."""
     path = Path(name.replace(".", "/") + ".py")
     if path not in FILES:
         path = Path(name.replace(".", "/"), "__init__.py")
     found = set()
-    for node in parsed(path).body:
+    for node in looked_at(parsed(path)):
         if isinstance(node, ast.ImportFrom):
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             ours = {n for n in names if Path(n.replace(".", "/") + ".py") in FILES}

@@ -125,7 +125,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
     found = kept_plan(Campaign(name="made", datasets=(data_set,), images=2))
     told = ""
     try:
-        queue = "semsim.systems.federated.settings:queue_comparison"
+        queue = "semsim.systems.federated.comparison:queue_comparison"
         apart(queue, FederatedOrder(lr=-1.0), data)
     except SettingsError as error:
         told = str(error)

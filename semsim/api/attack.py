@@ -16,7 +16,7 @@ from semsim.attacks.observe import attacked
 from semsim.attacks.parameters import as_buffers, check_layers, shared_names
 from semsim.base.errors import AttackFailedError, DataError
 from semsim.base.progress import Report, silent
-from semsim.defences.strategies import read_strategy
+from semsim.defences import read_strategy
 from semsim.device import exact_device, pick_device
 from semsim.metrics.base import checked_images, described
 from semsim.targets.layers import (

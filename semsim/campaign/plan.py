@@ -38,9 +38,7 @@ from semsim.base.storage.names import checked_name
 from semsim.base.words import counted
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import ROOT, content_of
-from semsim.defences import DEFENCES, STRATEGIES
-from semsim.defences.as_text import parse, split_parts
-from semsim.defences.strategies import read_strategy, strategy_label
+from semsim.defences import DEFENCES, STRATEGIES, parse, read_strategy, split_parts, strategy_label
 from semsim.images import to_uint8
 from semsim.targets import NETWORKS
 from semsim.targets.train_settings import TrainSettings, read_training

@@ -31,9 +31,8 @@ from semsim.base.storage.optional import arrow
 from semsim.base.storage.versions import software_versions
 from semsim.campaign.plan import Campaign, choose_images, data_content, file_name
 from semsim.datasets import DATASETS
-from semsim.defences import DEFENCES
+from semsim.defences import DEFENCES, read_strategy, strategy_label
 from semsim.defences.base import Defence
-from semsim.defences.strategies import read_strategy, strategy_label
 from semsim.grid.executor import Piece, spread
 from semsim.sets.image import AttackResult, SetImage, result_of, set_images
 from semsim.sets.writer import write_set

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from semsim.base.errors import SettingsError
-from semsim.defences.as_text import make, split_parts
+from semsim.defences import make, split_parts
 from semsim.defences.base import Augmented, Defence, Phase, unchanged
 from semsim.defences.dp_sgd import DpSgd
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from semsim.base.errors import UnknownNameError
 from semsim.base.metric_spec import MetricSpec, Reference
 from semsim.base.registry import Registry, unknown
 from semsim.base.storage.folders import shown
+from semsim.metrics.backbones import BACKBONES
 from semsim.metrics.base import (
     SUFFIX,
     AgainstAttacked,
@@ -36,9 +36,6 @@ from semsim.metrics.semsim import SemSimDistance
 from semsim.metrics.structural import Ssim, ssim
 from semsim.targets.chance import CLASSIFIER
 from semsim.weights import holds
-
-if TYPE_CHECKING:
-    from torch import nn
 
 METRICS: Registry[Metric] = Registry(
     "metric",
@@ -70,18 +67,6 @@ FAMILIES: Registry[Callable[[str], Metric]] = Registry(
     },
 )
 _FAMILIES_OF = {NETWORK: ("semsim",), CLASSIFIER: ("fd",)}
-
-# Networks of SemSim: whether the stem suits small images, to the network and its features.
-BACKBONES: Registry[Callable[[bool], tuple[nn.Module, int]]] = Registry(
-    "backbone",
-    {
-        "resnet50": "semsim.metrics.backbones:resnet50",
-        "resnet34": "semsim.metrics.backbones:resnet34",
-        "resnet18": "semsim.metrics.backbones:resnet18",
-        "resnet8": "semsim.metrics.backbones:resnet8",
-        "lenet": "semsim.metrics.backbones:lenet",
-    },
-)
 
 
 def find_metric(name: str) -> Metric:

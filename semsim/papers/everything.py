@@ -20,9 +20,7 @@ from semsim.base.stats.intervals import FEWEST
 from semsim.base.stats.resampling import interval as holding
 from semsim.base.words import counted
 from semsim.campaign.plan import Campaign, Plan, PlannedSet
-from semsim.defences import DEFENCES
-from semsim.defences.as_text import parse, split_parts
-from semsim.defences.strategies import NAMED_STRATEGIES, strategy_label
+from semsim.defences import DEFENCES, NAMED_STRATEGIES, parse, split_parts, strategy_label
 from semsim.metrics import MetricSpec
 from semsim.papers.engine import DECLARED, of_preset, table, titled
 from semsim.papers.judged import (

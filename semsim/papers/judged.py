@@ -32,8 +32,7 @@ from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.plan import Campaign, Plan
 from semsim.campaign.work import attack_images
 from semsim.datasets import DATASETS
-from semsim.defences import DEFENCES
-from semsim.defences.strategies import read_strategy
+from semsim.defences import DEFENCES, read_strategy
 from semsim.device import pick_device
 from semsim.learning.evaluation import evidence_of
 from semsim.metrics import MetricSpec, Resources, find_metric

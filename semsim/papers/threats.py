@@ -24,7 +24,7 @@ from semsim.base.stats.intervals import crossed_ends
 from semsim.base.words import capital, counted, jury_words, listed, percent
 from semsim.campaign.plan import Campaign, Plan, PlannedSet
 from semsim.campaign.store import PieceStore
-from semsim.defences.strategies import strategy_label
+from semsim.defences import strategy_label
 from semsim.papers.engine import DECLARED, of_preset, titled
 from semsim.papers.judged import (
     FAILED,

@@ -43,7 +43,7 @@ _SPLIT = System(
     "Split inference",
     "Split inference: defences and model inversion.",
     JobKind(
-        *("semsim.systems.split.plan", "SplitJob", "do_split"),
+        *("semsim.systems.split.plan", "SplitJob", "semsim.systems.split.run:do_split"),
         *("semsim.systems.split.command", "outcome_text", "outcome_parts"),
         writes=("place.data",),
     ),
@@ -53,7 +53,8 @@ _FEDERATED = System(
     "Federated",
     "Federated learning with a masked model, compared in one process or between machines.",
     JobKind(
-        *("semsim.systems.federated.settings", "FederatedJob", "do_comparison"),
+        *("semsim.systems.federated.settings", "FederatedJob"),
+        "semsim.systems.federated.comparison:do_comparison",
         *("semsim.systems.federated.command", "told", "parts_of"),
         writes=("out",),
     ),

@@ -11,8 +11,7 @@ from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.base.jobs.orders import from_record
 from semsim.base.registry import Plugin, all_settings, build, choices_of, read_plugin, short_labels
 from semsim.datasets import DATASETS
-from semsim.defences import DEFENCES
-from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
+from semsim.defences import DEFENCES, NAMED_STRATEGIES, read_strategy, strategy_label
 from semsim.metrics.perceptual import Lpips
 from semsim.metrics.structural import Ssim
 from semsim.targets import TARGETS

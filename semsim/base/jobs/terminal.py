@@ -42,7 +42,7 @@ class JobKind:
 
     Attributes:
         module: Has `order`, the dataclass of what was asked, and `work`: (order, folder, report) →
-            what it found.
+            what it found; `work` may name a module of its own: "module:function".
         teller: Has `told`: that → text; `parts`: that → the parts of its JSON, where it has some;
             and `exit_code`: of that, or None where it was stopped, where it is not 0.
         state: The file in its folder that is of no use once there is a result.
@@ -62,7 +62,8 @@ class JobKind:
 
     def done(self, name: str) -> Any:
         """Return `order` or `work` itself, by its name."""
-        return getattr(import_module(self.module), name)
+        module, _, own = name.rpartition(":")
+        return getattr(import_module(module or self.module), own)
 
     def said(self, name: str) -> Any:
         """Return `told`, `parts` or `exit_code` itself, by its name."""

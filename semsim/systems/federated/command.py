@@ -27,7 +27,6 @@ from semsim.systems.federated.settings import (
     FederatedJob,
     FederatedOrder,
     FederatedSettings,
-    do_comparison,
 )
 from semsim.systems.federated.summary import (
     answer_words,
@@ -92,6 +91,8 @@ def compare(
 
     This is what `federated` does where no command is named.
     """
+    from semsim.systems.federated.comparison import do_comparison  # with torch
+
     check_folder(out)
     order = replace(order, data=_named(order.data, table, target))
     with TerminalBar(unit="step") as bar:

@@ -20,10 +20,12 @@ import torch
 from semsim.attacks.as_text import read_attack
 from semsim.base.errors import SettingsError, StopRequestedError
 from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
 from semsim.base.jobs.orders import to_record
 from semsim.base.progress import Progress, Report, one_step, silent
 from semsim.base.registry import built, check_settings
-from semsim.base.storage.atomic import write_json
+from semsim.base.storage.atomic import finite, write_json
+from semsim.base.storage.names import free_name
 from semsim.base.storage.records import read_record, write_record
 from semsim.base.words import counted
 from semsim.datasets import DATASETS
@@ -46,9 +48,11 @@ from semsim.systems.federated.rounds import FederatedRun, make_clients, train
 from semsim.systems.federated.settings import (
     ARMS,
     FORMAT,
+    KIND,
     ORDER,
     REFERENCE,
     TRAINING,
+    FederatedJob,
     FederatedOrder,
 )
 from semsim.systems.federated.verdict import scores_in, sentence, summary
@@ -365,3 +369,31 @@ def _row_error(run: FederatedRun, client: int) -> float:
     found = first_layer_input(run.model, pbpfl.under("g", sent(run, client, 1)))
     truth = run.data.train.inputs[run.kept[0].members[client][0]]
     return float(((found - truth) / run.model.std[0]).abs().max())
+
+
+def queue_comparison(order: FederatedOrder, data: Path) -> Job:
+    """The job that will carry out `order`; not yet started.
+
+    Args:
+        data: The data folder; results go to runs/federated/<name> below it, where studies find the
+            sets.
+
+    Raises:
+        SemsimError: Where the order cannot be carried out.
+    """
+    check(order)
+    root = Path(data).resolve() / "runs" / "federated"
+    out = root / free_name(root, f"{order.data.partition(':')[0]}-{order.network}")
+    return jobs.create(
+        Path(data) / "jobs",
+        kind=KIND,
+        title=f"{order.network} on {order.data}, {order.clients} clients",
+        order=FederatedJob(order=order, out=out),
+    )
+
+
+def do_comparison(order: FederatedJob, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order, and keep the result beside the sets, not in `folder` alone."""
+    result = carry_out(order.order, order.out, report)
+    write_json(order.out / "result.json", finite(result))
+    return result

@@ -106,7 +106,7 @@ def page(context: LabContext) -> LabPage[FederatedOrder]:
         order_of=order_of,
         effort=lambda order: apart(f"{rooms}.comparison:effort", order),
         queued=lambda given: apart(
-            f"{rooms}.settings:queue_comparison", order_of(given), context.data
+            f"{rooms}.comparison:queue_comparison", order_of(given), context.data
         ),
         draw=draw,
         parts={"grid": "", "training": "Training and cost"},

@@ -10,13 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from semsim.base.errors import JobError, SettingsError
-from semsim.base.jobs import folders as jobs
-from semsim.base.jobs.folders import Job
 from semsim.base.jobs.orders import from_record, to_record
-from semsim.base.progress import Report
 from semsim.base.registry import Registry, check_settings, setting
-from semsim.base.storage.atomic import finite, write_json
-from semsim.base.storage.names import free_name
 from semsim.base.storage.places import toml_of
 from semsim.base.storage.records import read_object, read_record
 from semsim.systems.federated import NETWORKS, TABLES
@@ -290,38 +285,6 @@ class FederatedJob:
 
     order: FederatedOrder
     out: Path
-
-
-def queue_comparison(order: FederatedOrder, data: Path) -> Job:
-    """The job that will carry out `order`; not yet started.
-
-    Args:
-        data: The data folder; results go to runs/federated/<name> below it, where studies find the
-            sets.
-
-    Raises:
-        SemsimError: Where the order cannot be carried out.
-    """
-    from semsim.systems.federated.comparison import check  # with torch, which a page needs not
-
-    check(order)
-    root = Path(data).resolve() / "runs" / "federated"
-    out = root / free_name(root, f"{order.data.partition(':')[0]}-{order.network}")
-    return jobs.create(
-        Path(data) / "jobs",
-        kind=KIND,
-        title=f"{order.network} on {order.data}, {order.clients} clients",
-        order=FederatedJob(order=order, out=out),
-    )
-
-
-def do_comparison(order: FederatedJob, folder: Path, report: Report) -> dict[str, Any]:
-    """Carry out a job's order, and keep the result beside the sets, not in `folder` alone."""
-    from semsim.systems.federated.comparison import carry_out
-
-    result = carry_out(order.order, order.out, report)
-    write_json(order.out / "result.json", finite(result))
-    return result
 
 
 def kept_training(out: Path) -> dict[str, Any] | None:

@@ -302,14 +302,6 @@ def queue_split(plan: SplitPlan, place: SplitPlace, workers: int = 1, scheduler:
     )
 
 
-def do_split(order: SplitJob, folder: Path, report: Report) -> dict[str, Any]:
-    """Carry out a job's order; what is finished lies in the data folder, not in `folder`."""
-    from semsim.systems.split.run import run_split  # with torch, which only a job needs
-
-    del folder
-    return run_split(order.plan, order.place, report, order.workers, order.scheduler)
-
-
 def like(plan: SplitPlan, workers: int = 1, scheduler: str = "") -> Mapping[str, Any]:
     """Return what jobs have that carry out the same experiment, whatever metrics judge it."""
     free = ("name", "metrics")

@@ -63,6 +63,7 @@ from semsim.systems.split.networks import (
 from semsim.systems.split.plan import (
     VALID_POINTS,
     ShadowAttack,
+    SplitJob,
     SplitPlace,
     SplitPlan,
     attack_name,
@@ -754,3 +755,9 @@ def untrained(network: SplitNetwork, defence: str, task: AnyTask) -> SplitSystem
     made = empty_system(network, task, bodies=bodies)
     made.selector = draw_selector(bodies, getattr(shield, "selected", bodies), 0)
     return made
+
+
+def do_split(order: SplitJob, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order; what is finished lies in the data folder, not in `folder`."""
+    del folder
+    return run_split(order.plan, order.place, report, order.workers, order.scheduler)

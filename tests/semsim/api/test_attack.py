@@ -9,7 +9,7 @@ import semsim
 from semsim.attacks.as_text import read_attack
 from semsim.base.errors import DataError, SettingsError, UnknownNameError
 from semsim.campaign.work import attack_images
-from semsim.defences.strategies import read_strategy
+from semsim.defences import read_strategy
 from semsim.images import to_uint8
 from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel

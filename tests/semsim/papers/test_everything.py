@@ -18,8 +18,7 @@ from semsim.attacks import ATTACKS
 from semsim.base.errors import SettingsError
 from semsim.base.sets.reader import read_set
 from semsim.cli.reproduce import app
-from semsim.defences import DEFENCES
-from semsim.defences.strategies import NAMED_STRATEGIES
+from semsim.defences import DEFENCES, NAMED_STRATEGIES
 from semsim.images import read_image
 from semsim.papers import everything
 from semsim.papers.everything import (

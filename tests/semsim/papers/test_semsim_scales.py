@@ -11,13 +11,12 @@ from semsim.attacks.as_text import read_attack, read_vertical
 from semsim.base.registry import build, built
 from semsim.campaign.plan import PlannedTarget, make_plan
 from semsim.datasets import DATASETS
-from semsim.defences import DEFENCES
+from semsim.defences import DEFENCES, read_strategy
 from semsim.defences.gradient_noise import GradientNoise
 from semsim.defences.gradient_pruning import GradientPruning
 from semsim.defences.none import NoDefence
 from semsim.defences.policies import Operations
 from semsim.defences.resized_crop_flip import ResizedCropFlip
-from semsim.defences.strategies import read_strategy
 from semsim.papers.semsim_scales import (
     DATA_SETS,
     METRICS,

@@ -13,7 +13,7 @@ from semsim.attacks import ATTACKS, SHARED
 from semsim.base.jobs import folders as jobs
 from semsim.base.registry import read_plugin
 from semsim.datasets import DATASETS
-from semsim.defences.strategies import NAMED_STRATEGIES
+from semsim.defences import NAMED_STRATEGIES
 from semsim.lab.page import FOLDER, LabPage
 from semsim.lab.settings_form import Given, plugin_settings
 from semsim.systems.federated import NETWORKS, TABLES

@@ -10,7 +10,7 @@ from made_leaks import made_data
 from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.base.jobs import folders as jobs
 from semsim.base.progress import Progress
-from semsim.systems.federated.comparison import carry_out, check, compared, load
+from semsim.systems.federated.comparison import carry_out, check, compared, load, queue_comparison
 from semsim.systems.federated.rounds import train
 from semsim.systems.federated.settings import (
     ARMS,
@@ -18,7 +18,6 @@ from semsim.systems.federated.settings import (
     RESCALED,
     FederatedJob,
     FederatedOrder,
-    queue_comparison,
 )
 from semsim.systems.federated.summary import cost_table, curve_table, leak_table, training_words
 

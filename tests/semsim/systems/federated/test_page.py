@@ -19,14 +19,13 @@ from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.federated import NETWORKS
 from semsim.systems.federated import page as federated
-from semsim.systems.federated.comparison import carry_out, load
+from semsim.systems.federated.comparison import carry_out, load, queue_comparison
 from semsim.systems.federated.networks import drawn_network
 from semsim.systems.federated.settings import (
     REFERENCE,
     RESCALED,
     FederatedJob,
     FederatedOrder,
-    queue_comparison,
 )
 from semsim.systems.federated.summary import answer_words
 from semsim.systems.federated.views import has_linear_start
