@@ -2,12 +2,16 @@
 
 Let Z = X Wᵀ + bias be the first layer, X the b pictures and Δ = ∂L/∂Z, (units, b). Its gradient is
 Δ X = U R with U, (units, b), orthonormal and R = S Vᵀ, so that Δ = U Q and X = Q⁻¹ R for some Q,
-(b, b). ReLU makes a column of Δ zero at each unit that its picture leaves off: the column of Q
-spans the kernel of any b − 1 such rows of U. Rows are drawn until all kernels are found.
+(b, b). ReLU makes a column of Δ zero at each unit that its picture leaves off: Δ is sparse, and a
+column q of Q spans the kernel of the rows of U at those units. The paper draws b − 1 rows until
+they are such, which takes about 2ᵇ draws. Here q is a unit vector for which U q is sparse, and
+descent on a sphere finds it, as dictionary learning does (Sun, Qu and Wright 2015,
+arXiv:1504.06785). Bakarsky et al. 2025 (SPEAR++, arXiv:2510.24200) take this way, too.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, ClassVar
 
 import torch
@@ -19,10 +23,11 @@ from semsim.base.errors import AttackFailedError
 from semsim.base.progress import Progress, Report
 from semsim.base.registry import setting
 
-_CHUNK = 4096  # draws at once
-_PAIRS = 8  # ends of a draw that are tried
-_REFINED = 32  # kernels of a round that are looked at, those with most zeros
-_PROBED = 64  # units at which each is tried first
+_STEPS = 150  # of a descent
+_STRIDE = 0.3  # of its first steps
+_WIDTHS = 1.0, 0.96, 0.01  # of the penalty: at first, from step to step, and at last
+_FEW = 12  # pictures at most for which rows are drawn besides
+_NEAREST = 1.3  # times b: rows that decide a direction at first
 _LIKE_NOISE = 30.0  # times the noise: what counts as zero
 _AGREES = 0.9  # least λ of a result; a wrong choice has about 0.75
 
@@ -31,30 +36,30 @@ _AGREES = 0.9  # least λ of a result; a wrong choice has about 0.75
 class Spear(FromFirstLayer):
     """Solve for all pictures of a batch at once; exact where the first layer is linear with ReLU.
 
-    Beyond the paper: rows at which few pictures seem to be on are drawn more often, a direction is
-    kept only if both halves of its zeros decide it, and zeros are told by the noise that the
-    singular values behind the b-th show, so that gradients in float32 do.
+    Beyond the paper: directions are found by descent, a direction is kept only if both halves of
+    its zeros decide it, and zeros are told by the noise that the singular values behind the b-th
+    show, so that gradients in float32 do.
 
     Attributes:
-        samples: Draws of rows at most. A batch of b takes about 2ᵇ.
+        starts: Descents at most, each from a random direction.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {},
         "code": {},
-        "fast": {"samples": 200_000},
+        "fast": {"starts": 5_000},
     }
     called: ClassVar = "SPEAR"
 
-    samples: int = setting(8_000_000, least=1)
+    starts: int = setting(100_000, least=1)
 
     def pictures(
         self, layer: SeenLayer, count: int, rng: torch.Generator, report: Report
     ) -> list[Found]:
-        """As `FromFirstLayer.pictures`; all of them, or an error where draws run out."""
+        """As `FromFirstLayer.pictures`; all of them, or an error where starts run out."""
         space = _Space.of(layer.of_weight, count)
         known, agreed = 0, 0.0
-        for found in space.directions(self.samples, rng, report):
+        for found in space.directions(self.starts, rng, report):
             known = min(len(found), count)
             mixing = space.scaled(found[:count].T, layer.of_bias) if known == count else None
             if mixing is None:
@@ -63,13 +68,13 @@ class Spear(FromFirstLayer):
             apart = space.disagreement(inputs @ layer.weight.T + layer.bias, mixing)
             agreed = max(agreed, 1 - float(apart.mean()))
             if agreed >= _AGREES:
-                report(Progress(self.samples, self.samples, f"{count} of {count} pictures"))
+                report(Progress(self.starts, self.starts, f"{count} of {count} pictures"))
                 dark = ((0.5 - layer.mean) / layer.std).expand(1, *layer.shape).reshape(1, -1)
                 grey = space.disagreement(dark @ layer.weight.T + layer.bias, mixing)
                 return solved(layer.images(inputs), apart, grey)
         if known < count:
             raise AttackFailedError(
-                f"{self.samples:,} draws gave {known} of {count} pictures. Take more samples, or a "
+                f"{self.starts:,} starts gave {known} of {count} pictures. Take more starts, or a "
                 "smaller batch."
             )
         raise AttackFailedError(
@@ -122,28 +127,35 @@ class _Space:
         rows = values[:count, None] * right[:count]
         return cls(units=units, lengths=lengths, live=live, rows=rows, zero=zero)
 
-    def directions(self, samples: int, rng: torch.Generator, report: Report) -> Iterator[Tensor]:
-        """Draw rows of U; yield all columns of Q known so far, most zeros first, as they come.
+    def directions(self, starts: int, rng: torch.Generator, report: Report) -> Iterator[Tensor]:
+        """Descend from random starts; yield all columns of Q known so far, most zeros first.
 
         Yields:
             (K, b), each of length 1.
         """
         count = self.units.shape[1]
-        rows = self.units[self.live] / self.lengths[self.live, None]
+        own, rows = self.units[self.live], self.units[self.live] / self.lengths[self.live, None]
         found = rows.new_ones(1, 1) if count == 1 else rows.new_empty(0, count)
         if count == 1:
             yield found
             return
-        end = samples
-        leverage = self.lengths[self.live].square()
-        weights = torch.exp(-2 * leverage / leverage.mean()).cpu()
-        for done in range(0, samples, _CHUNK):
+        end, at_once = starts, max(64, 4 * count)
+        kinds = cycle(((own, False), (rows, True), (rows, False), (own, True)))
+        for done, (matrix, concave) in zip(range(0, starts, at_once), kinds, strict=False):
             if done > end:
                 return
-            report(Progress(done, samples, f"{min(len(found), count)} of {count} pictures"))
-            left = _kernels(rows, weights, rng, self._coarse, self._needed(rows))
+            report(Progress(done, starts, f"{min(len(found), count)} of {count} pictures"))
+            begun = torch.randn(min(at_once, starts - done), count, generator=rng).to(own)
+            if 0 < len(found) < count:  # half of them away from what is known
+                half = begun[len(begun) // 2 :]
+                known = torch.linalg.qr(found.T)[0]
+                half -= half @ known @ known.T
             before = len(found)
-            left = left[~_like(left, found, 1e-3)][:_REFINED]
+            left = _descended(matrix.float(), begun.float(), concave).to(own)
+            if count <= _FEW:
+                left = torch.cat([left, _kernels(rows, len(left), rng)])
+            zeros = ((rows @ left.T).abs() < self._coarse).sum(0)
+            left = left[zeros.argsort(descending=True)]  # what is exact before what is near it
             while len(left := left[~_like(left, found, 1e-3)]):
                 one = self._refined(rows, left[0], rng)
                 left = left[1:][~_like(left[1:], left[:1], 1e-3)]
@@ -153,25 +165,30 @@ class _Space:
                 zeros = ((rows @ found.T).abs() < self.zero).sum(0)
                 found = found[zeros.argsort(descending=True)]
                 if before < count <= len(found):  # as many again may find better ones
-                    end = 2 * done + 20 * _CHUNK
+                    end = 2 * done + 4 * at_once
                 yield found
 
     @property
     def _coarse(self) -> float:
-        """Product that counts as zero for a kernel of few rows, which amplifies noise."""
+        """Product that counts as zero for a direction that few rows decide: they amplify noise."""
         return min(max(30 * self.zero, 1e-7), 0.02)
 
     @staticmethod
     def _needed(rows: Tensor) -> int:
-        """Zeros of a direction that is kept: those it was drawn by, and a twentieth of units."""
+        """Zeros of a direction that is kept: those that decide it, and a twentieth of units."""
         return rows.shape[1] - 1 + max(8, len(rows) // 20)
 
     def _refined(self, rows: Tensor, one: Tensor, rng: torch.Generator) -> Tensor | None:
-        """The kernel of all rows that `one`, (b,), makes zero; None where they leave it open.
+        """The kernel of all rows that `one`, (b,), makes about zero; None where they leave it open.
 
         A mixture of two pictures' columns is zero where both are off, too. Those rows have more
         than one direction in their kernel, but for single rows at which the two cancel.
         """
+        for _ in range(2):
+            products = (rows @ one).abs()
+            nearest = max(int(_NEAREST * len(one)) + 2, int((products < self._coarse).sum()))
+            decide = rows[products.argsort()[:nearest]]
+            one = torch.linalg.svd(decide, full_matrices=False)[2][-1]
         for limit in (self._coarse, self._coarse, self.zero):
             zeros = rows[(rows @ one).abs() < limit]
             if len(zeros) < self._needed(rows):
@@ -206,43 +223,36 @@ def _like(some: Tensor, found: Tensor, apart: float) -> Tensor:
     return ((some @ found.T).abs() > 1 - apart).any(1)
 
 
-def _kernels(
-    rows: Tensor, weights: Tensor, rng: torch.Generator, zero: float, needed: int
-) -> Tensor:
-    """Kernels of drawn rows that make many others zero.
+def _kernels(rows: Tensor, draws: int, rng: torch.Generator) -> Tensor:
+    """Kernels of b − 1 drawn rows each, (draws, b), of length 1: the paper's way."""
+    drawn = torch.randint(len(rows), (draws, rows.shape[1] - 1), generator=rng)
+    return torch.linalg.svd(rows[drawn.to(rows.device)])[2][:, -1]
 
-    A draw eliminates b − 3 rows; what is left of the others are vectors of three, and several pairs
-    of them give a kernel each by their cross product.
+
+def _descended(matrix: Tensor, begun: Tensor, concave: bool) -> Tensor:
+    """Unit vectors q for which `matrix` q is sparse, by gradient descent on the sphere.
 
     Args:
-        rows: (units, b), of length 1.
-        weights: (units,), chances of a row to be drawn.
-        zero: Product with a row that counts as zero.
-        needed: Zeros of a kernel that is returned.
+        matrix: (units, b), any scale.
+        begun: (N, b), where each descent begins.
+        concave: Minimise Σ log(x² + w²) in place of Σ w log cosh(x / w), which is Σ |x| at last;
+            each finds directions that the other misses.
 
     Returns:
-        (K, b), of length 1, most zeros first.
+        (N, b), of length 1.
     """
-    count = rows.shape[1]
-    tail = 2 if count > 3 else 0
-    head = count - 1 - tail
-    drawn = torch.multinomial(weights, _CHUNK * head, True, generator=rng).view(_CHUNK, head)
-    taken = rows[drawn.to(rows.device)]
-    solved, failed = torch.linalg.solve_ex(taken[:, :, :head], -taken[:, :, head:])
-    ends = torch.eye(tail + 1).to(solved).expand(_CHUNK, -1, -1)
-    basis = torch.cat([solved, ends], 1)[failed == 0]  # (draws, b, tail + 1)
-    if tail:
-        probed = torch.randperm(len(rows), generator=rng)[:_PROBED].to(rows.device)
-        left = rows[probed] @ basis  # (draws, units, 3)
-        first, second = torch.randint(left.shape[1], (2, _PAIRS), generator=rng)
-        across = torch.linalg.cross(left[:, first], left[:, second])  # (draws, pairs, 3)
-        lengths = (across @ basis.mT).norm(dim=2)
-        zeros = ((left @ across.mT).abs() < zero * lengths[:, None]).sum(1)
-        draw, pair = (zeros > left.shape[1] // 8).nonzero(as_tuple=True)
-        kernel = (basis[draw] @ across[draw, pair][:, :, None])[..., 0]
-    else:
-        kernel = basis[..., 0]
-    kernel = kernel / kernel.norm(dim=1, keepdim=True)
-    kernel = kernel[kernel.isfinite().all(1)]
-    zeros = ((kernel @ rows.T).abs() < zero).sum(1)
-    return kernel[zeros.argsort(descending=True)][: int((zeros >= needed).sum())]
+    matrix = matrix / matrix.norm() * (len(matrix) * matrix.shape[1]) ** 0.5
+    found, width = begun / begun.norm(dim=1, keepdim=True), _WIDTHS[0]
+    for step in range(_STEPS):
+        products = found @ matrix.T
+        if concave:
+            slopes = 2 * width * products / (products.square() + width**2)
+        else:
+            slopes = torch.tanh(products / width)
+        slope = slopes @ matrix / len(matrix)
+        slope = slope - found * (found * slope).sum(1, keepdim=True)
+        late = max(0.0, step - 0.6 * _STEPS)
+        found = found - _STRIDE * 0.93**late * slope
+        found = found / found.norm(dim=1, keepdim=True)
+        width = max(width * _WIDTHS[1], _WIDTHS[2])
+    return found

@@ -39,8 +39,8 @@ from semsim.targets.model import TargetModel, load_target
 from semsim.targets.noticed import Sign, signs
 from semsim.types import Reconstruction
 
-_BATCHES = (1, 2, 4, 8, 12, 16)  # that SPEAR is tried on
-_SAMPLES = 200_000  # of SPEAR: seconds
+_BATCHES = (1, 2, 4, 8, 16, 32, 48)  # that SPEAR is tried on
+_STARTS = 2_000  # of SPEAR: seconds
 _ADVICE = "Share nothing of this model; ask for its architecture and compare the weights with it."
 _ORDINARY = (
     "No sign of a changed model. That is no proof: signs are known of published attacks alone."
@@ -416,7 +416,7 @@ def _comes_back(seen: TargetModel | Classifier, images: Tensor, labels: Tensor) 
     rngs = [torch.Generator().manual_seed(place) for place in range(len(images))]
     sharing = BatchGradient(batch=len(images), batch_norm="eval")
     leak = observe_round(seen, images, labels, sharing, NoDefence(), rngs)
-    found = attack_updates(Spear(samples=_SAMPLES), [leak.observation], rngs=rngs)
+    found = attack_updates(Spear(starts=_STARTS), [leak.observation], rngs=rngs)
     good = [one.image for one in found if isinstance(one, Reconstruction)]
     if len(good) < len(images):
         return False

@@ -58,6 +58,11 @@ def test_every_picture_of_a_batch_comes_back_to_the_last_digit(batch, width):
         assert not one.blown_up
 
 
+def test_batches_come_back_for_which_drawing_rows_takes_billions_of_draws():
+    seen, images = seen_of(mlp(400), 32)
+    assert worst(attacked(seen, starts=2_000), images) < 1e-4
+
+
 def test_the_layers_behind_and_the_labels_do_not_matter():
     model = mlp(depth=2)
     seen, images = seen_of(model, 4)
@@ -111,8 +116,8 @@ def failure(seen, **settings):
 
 def test_where_draws_end_the_failure_reports_how_far_they_came():
     seen, _ = seen_of(mlp(200), 14)
-    assert "1 draws gave" in (said := failure(seen, samples=1))
-    assert "of 14 pictures. Take more samples" in said
+    assert "1 starts gave" in (said := failure(seen, starts=1))
+    assert "of 14 pictures. Take more starts" in said
 
 
 @pytest.mark.parametrize(
