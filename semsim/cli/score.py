@@ -262,7 +262,8 @@ def _reasons(outcome: Mapping[str, Any]) -> list[str]:
 def summary_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return a table of metrics of sets, `summaries`, or of one table of pairs, for a terminal."""
     of_sets = not rows or "model" in rows[0]
-    keys = ("dataset", "attack", "model", "metric") if of_sets else ("metric",)
+    known = ("attacker",) if any(row.get("attacker") for row in rows) else ()
+    keys = ("dataset", "attack", *known, "model", "metric") if of_sets else ("metric",)
     header = [*keys, "mean", "sd", *(("values", "infinite") if of_sets else ("n", "infinite", ""))]
     told = []
     for row in rows:

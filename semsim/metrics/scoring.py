@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.alike import partners, written
-from semsim.base.columns import LEAKS, SCORE_COLUMNS
+from semsim.base.columns import ATTACKER, LEAKS, SCORE_COLUMNS
 from semsim.base.errors import DataError, PictureError, WeightsError
 from semsim.base.picture_files import PictureFacts, notes_on, read_picture
 from semsim.base.progress import Progress, Report, silent
@@ -88,6 +88,7 @@ class PairSet:
 
     Attributes:
         dataset, attack, model: What they are of; "" where they belong to no set.
+        attacker: Knowledge of the attacker, see `attacker_words`; "" where not recorded.
         pairs: One row an image, columns `PAIR_COLUMNS`; paths are absolute; class_name, and
             attacked where the attacked image is not known, may be None. Of `images` it has image_id
             alone.
@@ -101,6 +102,7 @@ class PairSet:
     dataset: str = ""
     attack: str = ""
     model: str = ""
+    attacker: str = ""
     pairs: pd.DataFrame
     sizes: tuple[int, ...] = ()
     images: Pairs | None = None
@@ -110,7 +112,11 @@ class PairSet:
     @property
     def title(self) -> str:
         """Name it in words; "" where it belongs to no set."""
-        return f"{self.model} on {self.dataset} by {self.attack}" if self.model else ""
+        return _title(self.model, self.dataset, self.attack)
+
+
+def _title(model: str, dataset: str, attack: str) -> str:
+    return f"{model} on {dataset} by {attack}" if model else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +131,7 @@ class ScoreBook:
         unavailable: Metrics without their weights, with the reason.
         refused: (set title, metric) that cannot be judged, with the reason.
         missing: (set title, metric) still to be computed.
+        attackers: `PairSet.attacker` by set title, of those that have one.
     """
 
     scores: pd.DataFrame
@@ -132,6 +139,7 @@ class ScoreBook:
     unavailable: dict[str, str]
     refused: dict[tuple[str, str], str]
     missing: tuple[tuple[str, str], ...]
+    attackers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def facts(self) -> pd.DataFrame:
@@ -155,6 +163,7 @@ class ScoreBook:
             unavailable=self.unavailable | other.unavailable,
             refused=self.refused | other.refused,
             missing=self.missing + other.missing,
+            attackers={**self.attackers, **other.attackers},
         )
 
     def record(self) -> dict[str, Any]:
@@ -186,7 +195,8 @@ def pair_sets_of_folders(folders: Iterable[Path]) -> list[PairSet]:
         pairs = _ordered(source.pairs)
         if pairs.empty:
             raise DataError(f"{source.folder} has no image that was reconstructed.")
-        sets.append(PairSet(dataset=dataset, attack=attack, model=source.model, pairs=pairs))
+        of = {"dataset": dataset, "attack": attack, "model": source.model}
+        sets.append(PairSet(**of, attacker=source.attacker_words, pairs=pairs))
     titles = [one.title for one in sets]
     twice = sorted({title for title in titles if titles.count(title) > 1})
     if twice:
@@ -202,7 +212,13 @@ def pair_sets_of_labels(labels: pd.DataFrame) -> list[PairSet]:
     check_columns(labels, _LABEL_COLUMNS, "The table of labels", DataError)
     groups = labels.groupby(["dataset", "attack", "model"], sort=True, dropna=False)
     return [
-        PairSet(dataset=str(dataset), attack=str(attack), model=str(model), pairs=_ordered(rows))
+        PairSet(
+            dataset=str(dataset),
+            attack=str(attack),
+            model=str(model),
+            attacker=next(iter(rows.get(ATTACKER, pd.Series(dtype=str)).dropna()), ""),
+            pairs=_ordered(rows),
+        )
         for (dataset, attack, model), rows in groups
     ]
 
@@ -335,12 +351,14 @@ def read_scores(
 
 
 def summaries(book: ScoreBook) -> list[dict[str, Any]]:
-    """Return a row for each model and metric: mean, deviation and counts."""
+    """Return a row for each model and metric: the attacker, mean, deviation and counts."""
     keys = ["dataset", "attack", "model", "metric"]
-    return [
-        dict(zip(keys, map(str, named), strict=True)) | asdict(summarise(part["value"].to_numpy()))
-        for named, part in book.scores.groupby(keys, sort=False)
-    ]
+    rows = []
+    for named, part in book.scores.groupby(keys, sort=False):
+        of = dict(zip(keys, map(str, named), strict=True))
+        attacker = book.attackers.get(_title(of["model"], of["dataset"], of["attack"]), "")
+        rows.append({**of, "attacker": attacker, **asdict(summarise(part["value"].to_numpy()))})
+    return rows
 
 
 def wide_table(one: PairSet, book: ScoreBook, names: Iterable[str]) -> pd.DataFrame:
@@ -519,6 +537,7 @@ class _Kept:
             unavailable=unavailable,
             refused=refused,
             missing=tuple(missing),
+            attackers={one.title: one.attacker for one in self.sets if one.attacker},
         )
 
     def _places(self, metric: Metric) -> list[_Place]:

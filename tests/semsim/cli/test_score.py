@@ -174,6 +174,21 @@ def test_unusable_input_ends_with_two_and_the_reason(words, message):
     assert message in done.output
 
 
+def test_sets_whose_attacker_is_known_have_a_column_of_it(tmp_path):
+    known, unknown = make_labels(tmp_path / "known"), make_labels(tmp_path / "unknown")
+    known["attacker"] = "B, labels known"
+    tables = []
+    for name, labels in (("known", known), ("unknown", unknown)):
+        labels.to_parquet(tmp_path / f"{name}.parquet")
+        given = ["--labels", tmp_path / f"{name}.parquet", "--metrics", "mse"]
+        tables.append(run("score", *given, "--cache-dir", tmp_path / "cache").stdout)
+        sets = json.loads(run("score", *given, "--cache-dir", tmp_path / "cache", "--json").stdout)
+        words = {"known": {"B, labels known"}, "unknown": {""}}[name]
+        assert {one["attacker"] for one in sets["sets"]} == words
+    assert "B, labels known" in tables[0]
+    assert "attacker" not in tables[1]
+
+
 def test_labels_as_a_job_keep_scores_progress_and_result(tmp_path):
     asked = {"scores": tmp_path / "scores", "checkpoints": tmp_path / "none"}
     made = jobs.create(
