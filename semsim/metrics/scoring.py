@@ -195,8 +195,15 @@ def pair_sets_of_folders(folders: Iterable[Path]) -> list[PairSet]:
         pairs = _ordered(source.pairs)
         if pairs.empty:
             raise DataError(f"{source.folder} has no image that was reconstructed.")
-        of = {"dataset": dataset, "attack": attack, "model": source.model}
-        sets.append(PairSet(**of, attacker=source.attacker_words, pairs=pairs))
+        sets.append(
+            PairSet(
+                dataset=dataset,
+                attack=attack,
+                model=source.model,
+                attacker=source.attacker_words,
+                pairs=pairs,
+            )
+        )
     titles = [one.title for one in sets]
     twice = sorted({title for title in titles if titles.count(title) > 1})
     if twice:

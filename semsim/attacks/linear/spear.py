@@ -58,20 +58,27 @@ class Spear(FromFirstLayer):
     ) -> list[Found]:
         """As `FromFirstLayer.pictures`; all of them, or an error where starts run out."""
         space = _Space.of(layer.of_weight, count)
-        known, agreed = 0, 0.0
-        for found in space.directions(self.starts, rng, report):
-            known = min(len(found), count)
-            mixing = space.scaled(found[:count].T, layer.of_bias) if known == count else None
+        known, agreed, best = 0, 0.0, list[Found]()
+        wrong = list[Tensor]()  # mixtures of two pictures' directions
+        dark = ((0.5 - layer.mean) / layer.std).expand(1, *layer.shape).reshape(1, -1)
+        for found in space.directions(self.starts, wrong, rng, report):
+            chosen = found[:count]
+            known = max(known, len(chosen))
+            mixing = space.scaled(chosen.T, layer.of_bias) if len(chosen) == count else None
             if mixing is None:
                 continue
             inputs = torch.linalg.solve(mixing, space.rows)  # (b, n)
             apart = space.disagreement(inputs @ layer.weight.T + layer.bias, mixing)
-            agreed = max(agreed, 1 - float(apart.mean()))
-            if agreed >= _AGREES:
-                report(Progress(self.starts, self.starts, f"{count} of {count} pictures"))
-                dark = ((0.5 - layer.mean) / layer.std).expand(1, *layer.shape).reshape(1, -1)
+            if 1 - float(apart.mean()) > agreed:
+                agreed = 1 - float(apart.mean())
                 grey = space.disagreement(dark @ layer.weight.T + layer.bias, mixing)
-                return solved(layer.images(inputs), apart, grey)
+                best = solved(layer.images(inputs), apart, grey)
+            if float(apart.max()) <= 1 - _AGREES:
+                break
+            wrong.append(chosen[apart.argmax()])
+        if agreed >= _AGREES:
+            report(Progress(self.starts, self.starts, f"{count} of {count} pictures"))
+            return best
         if known < count:
             raise AttackFailedError(
                 f"{self.starts:,} starts gave {known} of {count} pictures. Take more starts, or a "
@@ -127,8 +134,13 @@ class _Space:
         rows = values[:count, None] * right[:count]
         return cls(units=units, lengths=lengths, live=live, rows=rows, zero=zero)
 
-    def directions(self, starts: int, rng: torch.Generator, report: Report) -> Iterator[Tensor]:
+    def directions(
+        self, starts: int, wrong: list[Tensor], rng: torch.Generator, report: Report
+    ) -> Iterator[Tensor]:
         """Descend from random starts; yield all columns of Q known so far, most zeros first.
+
+        Args:
+            wrong: Directions, (b,), that are no columns; more may be added between two yields.
 
         Yields:
             (K, b), each of length 1.
@@ -150,6 +162,8 @@ class _Space:
                 half = begun[len(begun) // 2 :]
                 known = torch.linalg.qr(found.T)[0]
                 half -= half @ known @ known.T
+            not_these = torch.stack(wrong) if wrong else rows.new_empty(0, count)
+            found = found[~_like(found, not_these, 1e-6)]
             before = len(found)
             left = _descended(matrix.float(), begun.float(), concave).to(own)
             if count <= _FEW:
@@ -159,13 +173,13 @@ class _Space:
             while len(left := left[~_like(left, found, 1e-3)]):
                 one = self._refined(rows, left[0], rng)
                 left = left[1:][~_like(left[1:], left[:1], 1e-3)]
-                if one is not None and not _like(one[None], found, 1e-6):
+                if one is not None and not _like(one[None], torch.cat([found, not_these]), 1e-6):
                     found = torch.cat([found, one[None]])
             if len(found) > before:
                 zeros = ((rows @ found.T).abs() < self.zero).sum(0)
                 found = found[zeros.argsort(descending=True)]
                 if before < count <= len(found):  # as many again may find better ones
-                    end = 2 * done + 4 * at_once
+                    end = 2 * done + 20 * at_once
                 yield found
 
     @property
