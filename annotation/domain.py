@@ -102,7 +102,7 @@ class NoneReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TargetTest:
-    """Test of an attacked model at its own task, on images it had not seen.
+    """Test of a target model at its own task, on images it had not seen.
 
     Attributes:
         accuracy: Share of right answers.

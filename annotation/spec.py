@@ -44,7 +44,7 @@ class Choice(StrEnum):
 
 
 class HeadlineRule(Choice):
-    """Rule that makes votes the human score which metrics are judged by; fixed before any vote."""
+    """Rule that makes votes the human score for metrics; fixed before the first vote."""
 
     MAJORITY = "majority", "Majority: more than half recognise it"
     MEAN_RESPONSE = "mean-response", "Mean response: share of votes that recognise it"
@@ -214,14 +214,14 @@ class StudySpec:
         "Distractors",
         "Recognition: balanced, so that no list gives its answer away, or an independent "
         "classifier's likeliest.",
-        "judge",
+        "distractor model",
     )
     lists: Lists = _of_answers(
         Lists.ORIGINAL,
-        "Share word lists across",
+        "Share candidate lists across",
         "Recognition: one list for all items of an original (the paper) shows that they belong "
         "together; one list per item does not.",
-        "guesser",
+        "no-image baseline",
     )
     rating_threshold: float = _of_answers(
         3.0,
@@ -318,7 +318,7 @@ class StudySpec:
         True,
         "Balanced order of target models",
         "Latin square: each annotator takes the target models in turn.",
-        "target",
+        "target model",
         amendable=False,
     )
     min_lag: int = _who_sees_what(

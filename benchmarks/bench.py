@@ -226,7 +226,7 @@ LEFT_OUT = {
     "learning --layouts": "minutes, most of them compiling",
     "attacks --images": "needs those pictures",
     "attacks, learning and metrics --device cuda, attacks --only mixed": "needs a GPU",
-    "question": "hours: 44 trainings that choose and 40 that judge",
+    "question": "hours: 44 trainings that choose and 40 that test",
     "metrics --only lpips --pictures 100000": "four minutes, of which the plan has 2,048 pictures",
     "gain": "half an hour: a grid of each attack on four networks",
     "faults --only clock,folder": "needs libfaketime, and a root who may make files immutable",

@@ -2,7 +2,7 @@
 
 python -m benchmarks.crowd --help
 
-The same simulated people, by their seed, once with items in memory and once with a study in a
+The same simulated annotators, by their seed, once with items in memory and once with a study in a
 database, claim by claim and vote by vote, without HTTP. In both they want as many pictures, leave
 after as many answers and fail the same catch trials; who meets which picture differs by chance.
 With several seeds the mean difference of each figure has a 95% interval: one that does not hold 0

@@ -53,7 +53,7 @@ from semsim.targets.train import accuracy
 
 # In bfloat16, which is refused where it would change what they learn.
 JURIES: Mapping[str, Sequence[Juror]] = {
-    "jury": [replace(one, training={"mixed_precision": True}) for one in JURORS],
+    "five networks": [replace(one, training={"mixed_precision": True}) for one in JURORS],
     "photographs": PHOTOGRAPH_JURORS,
 }
 SENTENCES = ROOT / "semsim" / "base" / "jury.toml"
@@ -123,7 +123,7 @@ def train_juries(
 def networks(
     juries: Mapping[str, Sequence[Path]], dataset: Plugin
 ) -> list[tuple[str, str, str, float, float]]:
-    """Each network: jury, name, kind, share right of the test split, CPU minutes of training."""
+    """Each network: set, name, kind, share right of the test split, CPU minutes of training."""
     test, rows = load(dataset, "test"), []
     for jury, paths in juries.items():
         for path, (name, one) in zip(paths, kept_jury(paths).items(), strict=True):
@@ -165,7 +165,7 @@ def raters(
     found["one calibrated network"] = _mean(_calibrated([single[best]], people, chosen))
     rng, words = np.random.default_rng(_SEED), np.eye(len(CIFAR10))
     found["control: votes on other pictures"] = rng.permutation(next(iter(found.values())))
-    found["control: a guesser"] = words[rng.integers(len(words), size=len(people.true))]
+    found["control: a no-image baseline"] = words[rng.integers(len(words), size=len(people.true))]
     found["control: one word always"] = words[np.zeros(len(people.true), int)]
     return found
 
@@ -352,11 +352,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--dataset", required=True, help="of which the juries learn: CIFAR-10")
+    parser.add_argument("--dataset", required=True, help="for training: CIFAR-10")
     parser.add_argument("--from", dest="copy", type=Path, required=True, help="of CIFAR-10H")
     parser.add_argument("--work", type=Path, required=True, help="for the networks")
-    parser.add_argument("--epochs", type=int, default=10, help="of the jury, in tenths")
-    parser.add_argument("--photographs", type=int, default=10, help="in tenths; 0: no such jury")
+    parser.add_argument("--epochs", type=int, default=10, help="of the five networks, in tenths")
+    parser.add_argument("--photographs", type=int, default=10, help="in tenths; 0: none of these")
     parser.add_argument("--workers", type=int, default=1)
     add_option(parser)
     asked = parser.parse_args()
@@ -365,14 +365,14 @@ def main() -> None:
     people = people_of(asked.copy)
     paths = train_juries(
         dataset,
-        {"jury": asked.epochs, "photographs": asked.photographs},
+        {"five networks": asked.epochs, "photographs": asked.photographs},
         asked.work,
         asked.workers,
         lambda progress: print(f"{progress.done} of {progress.total}: {progress.note}", flush=True),
     )
     juries = {name: kept_jury(own) for name, own in paths.items()}
     with Finds(asked.results) as finds:
-        row = finds.table("networks", "jury", "network", "kind", "right", "CPU minutes")
+        row = finds.table("networks", "set", "network", "kind", "right", "CPU minutes")
         trained = networks(paths, dataset)
         for *names, right, minutes in trained:
             row(*names, f"{right:.3f}", f"{minutes:.1f}")
@@ -382,12 +382,12 @@ def main() -> None:
             mark = " (chosen)" if name == best else ""
             cells = (numbers[one] for one in STATISTICS)
             row(name + mark, *(with_interval_or_why(*one[:3], one.why) for one in cells))
-        every = {**found, "chosen": found[best], "all jury: votes": votes}
+        every = {**found, "chosen": found[best], "all five networks: votes": votes}
         finds.claims |= claims_of(every, finds.run)
         for name, least in TARGET.items():
             print(f"{best}, {name}: {judge(found[best][name].value, least=least)}")
         if asked.results:
-            shares = [one[3] for one in trained if one[0] == "jury"]
+            shares = [one[3] for one in trained if one[0] == "five networks"]
             keep_sentences(votes, found["one network"], people, shares)
 
 

@@ -6,9 +6,9 @@ each image once a training, and steps the fused SGD. The plain loop draws triple
 and passes and decodes all three images of each. No study here fits into one batch.
 
 Then each setup is trained on some of the originals and judged by the others, as on a model card:
-beside MSE, PSNR and SSIM, the same network before it saw a vote, and the same training on shuffled
-votes. What is taken to be recognised is a table here (`DAMAGES`). How well a SemSim judges what
-people see is for `benchmarks.question` to say.
+beside MSE, PSNR and SSIM, the initial weights, and the same training on shuffled votes. What is
+taken to be recognised is a table here (`DAMAGES`). How well a SemSim judges what people see is for
+`benchmarks.question` to say.
 
 With --scoring, instead, such a network scores PAIRS of pictures, in memory and from PNGs on disk,
 beside its bare forward pass of the same pictures. They take turns in one process; each one's peak

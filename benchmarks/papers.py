@@ -262,12 +262,18 @@ def deployed_rows(tables: Tables) -> Claim:
         clearer = "–" if control else str(row["clearer"])
         title = f"*{row['title']}*" if control else row["title"]
         rows.append([title, *told, clearer, *(number(row[one], 2) for one in metrics)])
-    head = ["row", "target right", "ε at δ", "people", "clearer than a guess, of either target"]
+    head = [
+        "row",
+        "target right",
+        "ε at δ",
+        "people",
+        "above the no-attack baseline, of either target",
+    ]
     return table([*head, *(_SHOWN[one] for one in metrics)], rows)
 
 
 def deployed_within(tables: Tables) -> Claim:
-    """Return how each metric ranks the pictures of a row as the simulated people do."""
+    """Return how each metric ranks the pictures of a row as the simulated annotators do."""
     titles = tables["within"].drop_duplicates("row").set_index("row")["row_title"]
     return table(
         ["row", *_SHOWN.values()],
@@ -556,7 +562,7 @@ def read_semsim(folder: Path) -> Read:
 
 
 def _learned(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one SemSim beside its controls; worse: its start's AUC less its own."""
+    """Return one SemSim beside its controls; worse: the AUC of its initial weights less its own."""
     judged = row["held_out"]
     own = semsim_row(judged)["metric"]
     named = {one["metric"]: one for one in judged["metrics"]}
@@ -595,7 +601,7 @@ def semsim_cells(column: str, with_data: bool) -> Find:
 
 
 def semsim_learned(tables: Tables) -> Claim:
-    """Return every SemSim beside its start and what shuffled votes teach."""
+    """Return every SemSim beside its initial weights and what shuffled votes teach."""
     rows = [
         [
             name,
@@ -606,7 +612,7 @@ def semsim_learned(tables: Tables) -> Claim:
         ]
         for name, row in tables["learned"].to_dict("index").items()
     ]
-    return table(["not seen", "SemSim: ρ, τ, AUC", "before any vote", "on shuffled votes"], rows)
+    return table(["not seen", "SemSim: ρ, τ, AUC", "initial weights", "on shuffled votes"], rows)
 
 
 def semsim_pictures(tables: Tables) -> Claim:

@@ -206,7 +206,7 @@ def _lost(times: float = -100) -> At:
 
 
 def _of_systems(rows: Iterable[str]) -> dict[str, Find]:
-    """Return shares of pictures clearer than a guess, in per cent, of Table 1 on VGG16."""
+    """Return shares of pictures above the no-attack baseline, in per cent, of Table 1 on VGG16."""
     keys = (18, 8, 9, 10, 12)
     return {f"published-attack.{key}": _rate(row) for key, row in zip(keys, rows, strict=True)}
 

@@ -49,7 +49,7 @@ WANTED = {
 _WORDS = {
     **{"rho": "ρ", "soft_accuracy": "soft pairwise accuracy", "people": "halves of the people"},
     **{"psnr": "PSNR", "mse": "MSE", "ssim": "SSIM", "semsim:shuffle": "SemSim, shuffled votes"},
-    **{"semsim:demo": "SemSim", "semsim:demo.start": "SemSim before any vote"},
+    **{"semsim:demo": "SemSim", "semsim:demo.start": "SemSim, initial weights"},
 }
 _NOISY = ("ssim", "ms-ssim", "lpips-alex")
 _REPEATS = 5
@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("--from", dest="copies", type=Path, default=Path(), help="public copies")
     parser.add_argument("--shuffles", type=int, default=20, help="of the votes; 0: none")
     parser.add_argument("--compare", action="store_true", help="measure what `compare` costs")
-    parser.add_argument("--wanted", action="store_true", help="judge what is kept")
+    parser.add_argument("--wanted", action="store_true", help="test what is kept")
     add_option(parser)
     asked = parser.parse_args()
     begin()

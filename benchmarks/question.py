@@ -1,4 +1,4 @@
-"""Is a SemSim trained on votes better, held out, than pixels, its own start, and a recogniser?
+"""Is a SemSim trained on votes better, held out, than pixels, initial weights and a classifier?
 
 The rule, which stands here before the second half is opened:
 
@@ -16,8 +16,9 @@ The rule, which stands here before the second half is opened:
 4. The second half is opened. For each of ten seeds, which draw half of its originals, and each
    architecture left out: the chosen one learns from the other architectures' reconstructions of
    all other originals and is judged by this one's of these. No setting changes after this.
-5. It is ahead of (a) MSE, PSNR and SSIM, (b) its own start, (c) the recogniser, where its AUC is
-   higher. The target is (a) and (b) in 8 of 10 seeds with either architecture left out.
+5. It is ahead of (a) MSE, PSNR and SSIM, (b) its initial weights, (c) the reference classifier,
+   where its AUC is higher. The target is (a) and (b) in 8 of 10 seeds with either architecture
+   left out.
 
 Seeds share originals, so that the intervals over seeds, Student's t, are too narrow.
 
@@ -196,7 +197,7 @@ def opened_sides(
 def table(rows: Sequence[Mapping[str, Any]], recogniser: str) -> str:
     """AUCs of every seed, and what it is ahead of, an architecture left out after the other."""
     columns = {
-        **{"SemSim": "semsim", "its start": "semsim:semsim.start"},
+        **{"SemSim": "semsim", "initial weights": "semsim:semsim.start"},
         **{"shuffled": "shuffled", "MSE": "mse", "PSNR": "psnr", "SSIM": "ssim"},
         **{"recogniser": recogniser, "one person": "human"},
     }
@@ -222,8 +223,8 @@ def _ahead(found: Mapping[str, np.ndarray]) -> str:
     pixels = np.nanmax([found[name] for name in ("MSE", "PSNR", "SSIM")], axis=0)
     rivals = {
         "(a) MSE, PSNR and SSIM": pixels,
-        "(b) its own start": found["its start"],
-        "(c) the recogniser": found["recogniser"],
+        "(b) its initial weights": found["initial weights"],
+        "(c) the reference classifier": found["recogniser"],
         "the same training on shuffled votes": found["shuffled"],
     }
     lines = []
@@ -235,7 +236,7 @@ def _ahead(found: Mapping[str, np.ndarray]) -> str:
             continue
         told, won = half_words(*of_means(lead, noun="seed")), int((lead > 0).sum())
         lines.append(f"  ahead of {name} in {won} of {n}: {lead.mean():+.3f}{told}")
-    both = int(((own > pixels) & (own > found["its start"])).sum())
+    both = int(((own > pixels) & (own > found["initial weights"])).sum())
     met = "met" if both >= TARGET * n else "missed"
     lines.append(f"  ahead of (a) and (b) in {both} of {n}; target {TARGET:.0%}: {met}")
     return "\n".join(lines)

@@ -11,14 +11,14 @@ stands here before the second half of the objects is opened:
    highest accuracy is chosen.
 4. The second half is opened. With each of ten seeds (of the network and the draws) and each family
    left out, the chosen recipe learns from the first half and scores the second; so does the same
-   network before it saw a vote, and one trained on shares dealt out anew among the degradations.
+   network with its initial weights, and one trained on shares dealt out anew among degradations.
 5. Judged are pairs of degradations of which the training has seen at most one: it left out one or
    both. Both scores of a pair come from one training, so that no scale of two networks is compared.
    A pair of two families has two trainings and counts twice. Accuracy is soft pairwise accuracy
    over these pairs: people's sureness from the standard errors of their shares, a metric's from its
    objects. A metric that learns nothing is judged by the same pairs.
 6. Two metrics are told apart by swapping their scores object by object at random. The target: ahead
-   of the best of PSNR, MSE and SSIM and of its own start, each at p < .05, in 8 of 10 seeds.
+   of the best of PSNR, MSE and SSIM and of its initial weights, each at p < .05, in 8 of 10 seeds.
 
 Objects of both halves share 16 degradations and 16 shares of people. The halves guard against a
 choice that fits objects, not against one that fits degradations. ρ is of each degradation's mean
@@ -77,7 +77,7 @@ FAMILIES = ("blobs", "deletion", "partial_viewing", "clutter", "scrambling")
 EDGES, DAMAGED, START, OWN, SHUFFLED = "edges", "damages", "start", "semsim", "shuffled"
 TITLES = {
     OWN: "SemSim, from people's shares",
-    START: "the same before any vote",
+    START: "the same, initial weights",
     SHUFFLED: "the same training on shuffled shares",
     EDGES: "edges kept, no votes",
     DAMAGED: "SemSim of damages, no votes",
@@ -351,7 +351,7 @@ def _below(n: int, rng: torch.Generator) -> int:
 
 
 def carry_out(judged: Judged, cell: Cell, folder: Path) -> np.ndarray:
-    """Train, and return scores (2, M, O) of the trained network and of its start.
+    """Train, and return scores (2, M, O) of the trained network and of its initial weights.
 
     Args:
         judged: Pictures and people's shares.
@@ -475,7 +475,7 @@ def ahead(people: np.ndarray, stack: Stack, other: Stack, seed: int) -> bool:
 def choose(judged: Judged, kept: Pieces[np.ndarray], finds: Finds) -> str:
     """Print the accuracy of every recipe on the first half; return the best one's name."""
     cells, people = choosing(judged), people_p(judged)
-    row = finds.table("choice", "recipe", "accuracy", "its start", "objects")
+    row = finds.table("choice", "recipe", "accuracy", "initial weights", "objects")
     found = {}
     for name, recipe in RECIPES.items():
         of = FAMILIES if recipe.people else FAMILIES[:1] * len(FAMILIES)
@@ -521,7 +521,7 @@ def report(judged: Judged, rows: Mapping[str, Sequence[Stack]], finds: Finds) ->
     of = f"{n} objects"
     row = finds.table(
         "table",
-        *("metric", "accuracy", f"ahead of {TITLES[best]}", "ahead of its start"),
+        *("metric", "accuracy", f"ahead of {TITLES[best]}", "ahead of initial weights"),
         *("ρ", "least to most of seeds", "without scrambling"),
     )
     bare = people_p(judged, without="scrambling")

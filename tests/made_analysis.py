@@ -74,7 +74,7 @@ def made_analysis(
 
 
 def with_targets(analysis: Analysis) -> Analysis:
-    """The same where it is known how good the first two attacked models were: `TESTED`."""
+    """The same where it is known how good the first two target models were: `TESTED`."""
     names = analysis.models["model"].tolist()
     evidence = replace(
         analysis.evidence, images=known_of(analysis.evidence.images, *names[: len(TESTS)])

@@ -78,7 +78,7 @@ def grid_in_this_process() -> Iterator[None]:
 
 @contextmanager
 def quick_jury() -> Iterator[None]:
-    """Simulated people are five small LeNets, which learn in an eighth of the time."""
+    """Simulated annotators are five small LeNets, which learn in an eighth of the time."""
     small = Plugin(name="lenet", settings={"width": 8, "activation": "relu"})
     jury = tuple(replace(one, architecture=small, lr=0.03, epochs=20) for one in JURORS)
     with pytest.MonkeyPatch.context() as patch:

@@ -43,7 +43,7 @@ SURE = {
     "original": {"TRUE": 0.9, "heart": 0.1},
     "reconstruction": {"TRUE": 0.8, "heart": 0.2},
 }
-# Of two attacked models, one that learned and one that guesses: how good they were on their test.
+# Of two target models, one that learned and one that guesses: how good they were on their test.
 GOOD, GUESSING = (
     {
         **{"accuracy": accuracy, "n_test": 470, "n_classes": 47, "chance": 1 / 47},

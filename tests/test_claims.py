@@ -369,7 +369,7 @@ CONSTANTS = {
     ),
     "docs/papers.md": (
         (r"^\|(\\.|[^|\\])*\|", "the first column is what the paper says"),
-        (r"Section 4\.4 as judges \(τ 0\.70 and 0\.50\)", "printed in the paper"),
+        (r"Section 4\.4 as metrics \(τ 0\.70 and 0\.50\)", "printed in the paper"),
         (r"59 to 61 dB", "printed in the paper"),
     ),
     "docs/people.md": ((r"CC BY(-NC-SA)? 4\.0", "names of licences"),),

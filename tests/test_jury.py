@@ -62,7 +62,7 @@ def jurors():
 
     return {
         juror.name: TrainedJuror(model=one(seed), threshold=0.05)
-        for seed, juror in enumerate(JURIES["jury"])
+        for seed, juror in enumerate(JURIES["five networks"])
     }
 
 
@@ -124,17 +124,17 @@ def test_the_temperature_is_the_one_that_the_shares_were_made_with(people):
 
 
 def test_what_is_chosen_does_not_depend_on_the_half_that_is_opened(people, jurors):
-    found, best, _ = compare({"jury": jurors}, people)
+    found, best, _ = compare({"five networks": jurors}, people)
     rng = np.random.default_rng(49)
     opened = np.flatnonzero(rng.permutation(200) >= 100)
     counts = people.counts.copy()
     counts[opened] = np.roll(counts[opened], 3, axis=1)
-    others, same, _ = compare({"jury": jurors}, replace(people, counts=counts))
+    others, same, _ = compare({"five networks": jurors}, replace(people, counts=counts))
     assert same == best
     assert others[best] != found[best]
-    assert {"one calibrated network", "control: a guesser"} < set(found)
+    assert {"one calibrated network", "control: a no-image baseline"} < set(found)
     claims = claims_of(found, "now")
-    assert claims["jury-votes.kappa"].value == found["jury: votes"]["kappa"][0]
+    assert claims["five-networks-votes.kappa"].value == found["five networks: votes"]["kappa"][0]
     assert "control-one-word-always.rho_hard" in claims  # its share of the true word is 0 or 1
 
 
@@ -156,10 +156,10 @@ def test_the_sentence_beside_simulated_votes_has_the_numbers_of_the_results(
 ):
     claims = kept("jury")
     for name in TARGET:
-        own = claims[f"all-jury-votes.{name}"]
+        own = claims[f"all-five-networks-votes.{name}"]
         assert with_interval(own.value, own.low, own.high) in jury_words()
     assert glossary()["simulated"] == jury_words()
-    five, best = (claims[f"{who}.kappa"] for who in ("all-jury-votes", "one-network"))
+    five, best = (claims[f"{who}.kappa"] for who in ("all-five-networks-votes", "one-network"))
     kappas = ({"kappa": Found(one.value, one.low, one.high, 1)} for one in (five, best))
     assert classifier_sentence(*kappas) == jury_words("classifier")
     made = tmp_path / "jury.toml"

@@ -9,7 +9,7 @@ import typer
 
 from annotation.accounts import register as accounts
 from annotation.accounts.access import PASSWORD, new_password
-from annotation.cli.console import DATA, Database, DataDir, Json, opened, show, text_table
+from annotation.cli.console import DATA, Database, DataDir, Json, list_text, opened, show
 from annotation.domain import Role
 
 app = typer.Typer(
@@ -39,7 +39,7 @@ def list_accounts(
     ]
     told = [[one.name, one.role, *dates] for one, dates in zip(found, days, strict=True)]
     rows = [{fact: getattr(one, fact) for fact in facts} for one in found]
-    show({"accounts": rows}, text_table(facts, told), as_json)
+    show({"accounts": rows}, list_text(facts, told), as_json)
 
 
 @app.command(help=f"Make an account; asks for a password, or takes {PASSWORD}.")

@@ -17,10 +17,10 @@ from annotation.cli.console import (
     Json,
     StudyName,
     find_study,
+    list_text,
     opened,
     say,
     show,
-    text_table,
 )
 from annotation.domain import Annotator
 from annotation.study import participants as people
@@ -72,7 +72,7 @@ def list_annotators(
         *("catch_failed", "catch_answered"),
     )
     rows = [{fact: getattr(row, fact) for fact in facts} for row in found]
-    show({"annotators": rows}, text_table(head, told), as_json)
+    show({"annotators": rows}, list_text(head, told), as_json)
 
 
 def _stepping(change: Callable[..., Annotator]) -> Callable[..., None]:

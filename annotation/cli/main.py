@@ -18,7 +18,7 @@ STUDY = {
     ),
     "protocol": _study(
         "versions",
-        "List the versions of a study's protocol and the accuracy of guessers on its lists.",
+        "List the versions of a study's protocol and the accuracy of no-image baselines.",
     ),
     "activity": _study(
         "activity", "List who did what to a study, or to all of them, the latest first."

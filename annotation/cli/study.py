@@ -20,6 +20,7 @@ from annotation.cli.console import (
     StudyName,
     counting,
     find_study,
+    list_text,
     opened,
     options_of,
     pictures,
@@ -73,7 +74,7 @@ def studies(data_dir: DataDir = DATA, database: Database = None, as_json: Json =
     facts = ("name", "task", "status", "items", "made_by", "link", "id")
     told = [[*(str(row[fact]) for fact in facts), voters_words(str(row["voter"]))] for row in rows]
     head = ["name", "task", "status", "items", "made by", "link", "id", "answered by"]
-    show({"studies": rows}, text_table(head, told), as_json)
+    show({"studies": rows}, list_text(head, told), as_json)
 
 
 FLAGS = ("votes_per_item", "list_size", "decoy_rate", "headline", "seed", "simulated", "voter")
@@ -214,7 +215,7 @@ def amend(
 def versions(
     name: StudyName, data_dir: DataDir = DATA, database: Database = None, as_json: Json = False
 ) -> None:
-    """List the versions of a study's protocol and the accuracy of guessers on its lists."""
+    """List the versions of a study's protocol and the accuracy of no-image baselines."""
     with opened(database, data_dir) as store:
         study = find_study(store, name)
         found = protocols.protocol_versions(store, study.id)
@@ -266,11 +267,11 @@ def simulate(
     annotators: Annotated[
         int | None,
         typer.Option(
-            min=1, help="How many of the jury, or draws of the model.  [default: 5; of a model 1]"
+            min=1, help="Simulated annotators, or draws of the model.  [default: 5; of a model 1]"
         ),
     ] = None,
     who: Annotated[
-        With, typer.Option("--with", help="The jury of the sets, or a vision-language model.")
+        With, typer.Option("--with", help="Simulated annotators of the sets, or a model.")
     ] = With.JURY,
     base_url: Annotated[
         str, typer.Option(envvar=ADDRESS, help="vlm: such as http://127.0.0.1:8000/v1.")

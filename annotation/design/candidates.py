@@ -169,7 +169,7 @@ def said(found: Sequence[Guess]) -> str:
         return ""
     most = most_right(found)
     reach = (
-        f"Guessing from the word lists alone: {most.rate:.1%} correct at best, by {most.rule} "
+        f"Guessing from the candidate lists alone: {most.rate:.1%} correct at best, by {most.rule} "
         f"(chance {most.chance:.1%})."
     )
     fair = f"That is not above {BOUND:g} times chance."

@@ -203,7 +203,7 @@ def _shortage(spec: StudySpec, people: int, needed: int, enough: int | None) -> 
     k = spec.votes_per_item
     if people < k:
         return [
-            f"With fewer than {k} people no item gets all its votes: nobody judges an item twice."
+            f"With fewer than {k} people no item gets all its votes: nobody votes on an item twice."
         ]
     limits = []
     if spec.max_views is not None:

@@ -12,8 +12,8 @@ from annotation.formats.study_data import StudyData
 from semsim.base.words import in_markdown, jury_words, voters_words
 
 SIMULATED = (
-    "**Simulated votes: no person answered.** They come from a jury of five networks and "
-    "show nothing about people."
+    "**Simulated votes: no person answered.** They come from five networks, the "
+    "simulated annotators, and show nothing about people."
 )
 
 MODEL = (

@@ -614,8 +614,8 @@ def _without_jury(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
         lacking = sum(not one or one != jury for one in who)
         if lacking:
             problems.append(
-                f"{folder.folder} lacks what the jury sees in {lacking} {subject}s; "
-                "simulated annotators answer from jury.parquet, which `semsim-studio demo "
+                f"{folder.folder} lacks the simulated annotators' answers for {lacking} "
+                f"{subject}s; they answer from jury.parquet, which `semsim-studio demo "
                 "jury` writes into sets of the built-in symbols."
             )
     return problems

@@ -29,8 +29,8 @@ def simulate(store: Store, study_id: str, n_annotators: int = 5) -> None:
     jurors = sorted({name for answers in said.values() for name in answers})
     if n_annotators > len(jurors):
         raise StudyError(
-            f"{n_annotators} simulated annotators are asked for; the jury of study {study.name!r} "
-            f"has {len(jurors)}. Ask for no more."
+            f"{n_annotators} simulated annotators are requested; study {study.name!r} "
+            f"has {len(jurors)}. Request at most that many."
         )
     for name in jurors[:n_annotators]:
         _answer_all(store, study, name, {item: answers[name] for item, answers in said.items()})
@@ -44,8 +44,8 @@ def _refuse(study: Study) -> None:
         )
     if study.spec.voter:
         raise StudyError(
-            f"Study {study.name!r} is answered by the model {study.spec.voter}, not by the jury: "
-            "add --with vlm."
+            f"Study {study.name!r} is answered by the model {study.spec.voter}, not by simulated "
+            "annotators: add --with vlm."
         )
 
 

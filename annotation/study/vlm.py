@@ -376,7 +376,7 @@ class Run:
 def _refuse(study: Study, model: str, n_annotators: int) -> None:
     spec = study.spec
     if not spec.voter:
-        who = "the jury" if spec.simulated else "people"
+        who = "simulated annotators" if spec.simulated else "people"
         raise StudyError(
             f"Study {study.name!r} is answered by {who}. A model answers only a study that was "
             "made for it: create one on the same sets with --voter NAME."

@@ -303,7 +303,7 @@ def answer(results: Results) -> str:
     )
     guess = ""
     if results.lists is not None:
-        guess = f"; word lists alone: {results.lists.most.rate:.0%} correct"
+        guess = f"; candidate lists alone: {results.lists.most.rate:.0%} correct"
     first = f"{_how_far(results)} " if running else ""
     return f"{first}{found}{_span(results)}{guess}.{_undecided_models(results)}"
 
@@ -373,7 +373,7 @@ def _guesser(results: Results) -> str:
     ends = share_ends(right[0], error(right, len(of)), len(of))
     share = percent(right[0], float(ends[0]), float(ends[1]), _few(known, results))
     below = int((~(rates["mean_response_low"] > guess)).sum())  # also what has no interval
-    said = f"{share} of answers are correct (word lists alone: {guess:.1%})"
+    said = f"{share} of answers are correct (candidate lists alone: {guess:.1%})"
     if not below:
         return f"{said}. Every model is above guessing."
     models = f"{below:,} of {counted(len(rates), 'model')} {agreeing(below, 'is', 'are')}"
@@ -560,7 +560,7 @@ def checks_answer(results: Results) -> str:
     most = results.lists.most
     gives = "give the answer away" if most.too_good else "give nothing away"
     reach = f"{most.rate:.1%} by the lists alone, {most.chance:.1%} by chance"
-    return f"{text}The lists of words {gives} ({reach})."
+    return f"{text}The candidate lists {gives} ({reach})."
 
 
 def checks(results: Results) -> str:

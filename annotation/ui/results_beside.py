@@ -19,7 +19,7 @@ MOST_LISTED = 12
 _ALONE = (
     "Make a study of the same sets for people, and one that a model answers: on the page New study "
     "under People, or with `semsim-studio study create NAME --set … --voter MODEL`. The same seed "
-    "gives both the same lists of words.",
+    "gives both the same candidate lists.",
     "Let the model answer: `semsim-studio study simulate NAME --with vlm`.",
 )
 

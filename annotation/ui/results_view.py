@@ -36,11 +36,11 @@ TERMS = {
     "Every two simulated annotators": "kappa",
     **dict.fromkeys(("Mean κ", "Cohen's κ", "Repeat κ"), "kappa"),
     **dict.fromkeys(("Krippendorff's α", "Krippendorff's ordinal α"), "alpha"),
-    **{"Target on its test": "target", "τ without": "tau", "Gold": "gold item"},
+    **{"Target on its test": "target model", "τ without": "tau", "Gold": "gold item"},
     **{
         "Known answers": "gold item",
         "Repeats": "blind repeat",
-        "Guessing from the lists": "guesser",
+        "Guessing from the lists": "no-image baseline",
     },
     **{"Carry-over between views": "carry-over", "d′ [95%]": "d prime", "Band": "band"},
     "Attacker": "attacker",

@@ -33,7 +33,7 @@ class GradAttack(FirstOrder):
             model's own, which every attacker has; or "leaked", the private image's, without which
             in the observation the attack fails.
         label: "known", or "inferred" from the gradient.
-        batch_norm: By which statistics the attacked model normalises.
+        batch_norm: By which statistics the target model normalises.
         boxed: Keep the image in [0, 1] at every step, or only at the end.
         mixed_precision: As for InvGrad.
     """

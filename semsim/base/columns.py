@@ -39,7 +39,7 @@ LABEL_COLUMNS = (
     *("n_votes", "n_recognised", "mean_response", "recognisable", "votes_per_item", "simulated"),
     "voter",
 )
-# Further ones, as the arguments of `words.target_words`: how good the attacked model was on its
+# Further ones, as the arguments of `words.target_words`: how good the target model was on its
 # test split, where it is known, and the ε and δ of its training; a δ without an ε says it is ∞.
 AT_CHANCE = "target_at_chance"
 TARGET_COLUMNS = ("target_accuracy", "target_chance", AT_CHANCE, "target_epsilon", "target_delta")

@@ -13,7 +13,7 @@ Reference = Literal["clean", "attacked"]
 VOTERS_KIND = "same kind as the simulated voters"  # the mark of a metric that is
 # What is kept beside a SemSim to judge it by, as <name>.<control>, and what each is.
 START, CALIBRATED = "start", "calibrated"
-CONTROLS = {START: "before any vote", CALIBRATED: "calibrated baseline"}
+CONTROLS = {START: "initial weights", CALIBRATED: "calibrated baseline"}
 _BLOCK = "block:"
 
 
@@ -102,7 +102,7 @@ def is_block(metric: str) -> bool:
 
 
 def is_start(metric: str) -> bool:
-    """Return whether a metric, by its name, is a SemSim before any vote, which leads nothing."""
+    """Return whether a metric, by its name, is a SemSim's initial weights, which lead nothing."""
     return control_in(_learned(metric)) == START
 
 

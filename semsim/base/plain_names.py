@@ -1,4 +1,4 @@
-"""Names of attacked models in words that a stranger reads, where their parts are known."""
+"""Names of target models in words that a stranger reads, where their parts are known."""
 
 from functools import cache
 

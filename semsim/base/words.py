@@ -1,4 +1,4 @@
-"""Words that several pages share: counts, lists, how good an attacked model was."""
+"""Words that several pages share: counts, lists, how good a target model was."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -131,7 +131,7 @@ def target_words(
     *,
     note: str = "",
 ) -> str:
-    """Say how good an attacked model was: "71% right (chance 2%)", "3% right: at chance (2%)".
+    """Say how good a target model was: "71% right (chance 2%)", "3% right: at chance (2%)".
 
     Args:
         share: Of its test images that it names right, None where it was not kept.

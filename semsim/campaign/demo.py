@@ -275,8 +275,8 @@ def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:
         found = read_set(folder)
         if found.run["dataset"]["classes"] != list(GLYPHS):
             raise DataError(
-                f"{folder} is of {found.run['dataset']['name']!r}; the jury knows only the "
-                f"{len(GLYPHS)} classes of the built-in symbols."
+                f"{folder} is of {found.run['dataset']['name']!r}; the simulated annotators know "
+                f"only the {len(GLYPHS)} classes of the built-in symbols."
             )
         table = jury_table(found, jury)
         with whole(folder / JURY) as part:

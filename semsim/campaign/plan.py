@@ -76,7 +76,7 @@ class Campaign:
         ("resnet20-4", "convnet8"), "Architectures", "Target, as convnet8:activation=tanh."
     )
     strategies: tuple[str, ...] = setting(
-        ("none", "crop-flip"), "Training strategies", "Training strategy, as ats:3-1-7."
+        ("none", "crop-flip"), "Defences", "Defence, as ats:3-1-7."
     )
     attacks: tuple[str, ...] = setting(
         ("invgrad",), "Attacks", "Attack, as invgrad:fast,steps=200."

@@ -63,7 +63,7 @@ class VerticalRun:
     images: int = setting(8, "Images", "Images that take part.")
     batch: int = setting(0, "Batch", "Images a round; 0: half of them.")
     rounds: int = setting(0, "Rounds", "Rounds; 0: twice as many as images.")
-    strategy: str = setting("none", "Training strategy", "As crop-flip.")
+    strategy: str = setting("none", "Defence", "As crop-flip.")
     train: str = setting("", "Training", "As epochs=10,lr=0.01; empty: none.")
     width: int = 8
     hidden: int = 64
@@ -205,7 +205,7 @@ def vertical_folder(run: VerticalRun, data: Path) -> Path:
 
 
 def target_label(run: VerticalRun) -> str:
-    """Return the attacked network's name; width and strategy only if trained or with a strategy."""
+    """Return the target model's name; width and strategy only if trained or with a strategy."""
     if not run.train and run.strategy == "none":
         return "quartered"
     return f"quartered-{run.width}/{strategy_label(run.strategy)}"
@@ -235,7 +235,7 @@ def _shield(run: VerticalRun) -> Defence:
     if made.private is not None:
         raise SettingsError(
             "In vertical federated learning the gradient is that of a batch, and DP-SGD cuts that "
-            "of each image. Take another strategy, such as gradient-noise."
+            "of each image. Take another defence, such as gradient-noise."
         )
     return made
 

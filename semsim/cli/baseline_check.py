@@ -8,10 +8,10 @@ import typer
 from semsim.base.cli.terminal import Json, show, text_table, told_errors
 from semsim.base.errors import DataError
 from semsim.base.sets.reader import read_set, set_folders
-from semsim.sets.no_attack_baseline import GUESS, Count, judged_set
+from semsim.sets.no_attack_baseline import BASELINE, Count, judged_set
 from semsim.sets.recognition import CLEARER
 
-_HEAD = ["set", "attacker", CLEARER, "nearer", "told apart", "most are clearer"]
+_HEAD = ["set", "attacker", CLEARER, "nearer", "by shapes", "most are clearer"]
 
 
 def baseline_check(
@@ -29,7 +29,7 @@ def baseline_check(
     table = text_table(_HEAD, [_cells(row) for row in rows])
     show(
         {"sets": rows},
-        f"{table}\nA picture is clearer than {GUESS} in either of two ways.",
+        f"{table}\nA picture is above {BASELINE} in either of two ways.",
         as_json,
     )
 

@@ -19,9 +19,9 @@ from semsim.base.cli.terminal import (
     SchedulerOption,
     TerminalBar,
     WorkersOption,
+    list_text,
     say,
     show,
-    text_table,
     told_errors,
 )
 from semsim.base.errors import SemsimError, SettingsError
@@ -48,8 +48,8 @@ from semsim.targets.train_settings import read_training
 from semsim.weights import CHECKPOINTS
 
 NO_JUDGE = (
-    "No judge has read these pictures, so a study of them draws the wrong words of its lists at "
-    "random; `semsim-studio distractors apply --model M --set SET` lets one read them."
+    "No distractor model has read these images, so their studies draw the wrong words of candidate "
+    "lists at random; `semsim-studio distractors apply --name M --set SET` makes one read them."
 )
 _UNNAMED = Campaign(name="")
 app = typer.Typer(no_args_is_help=True, help="A grid of targets and attacks, on many machines.")
@@ -242,7 +242,7 @@ def status_command(
         names = campaigns(data_dir) if name is None else [name]
         rows = [_status(data_dir, one, alone=name is not None) for one in names]
     lines = [["–" if one is None else str(one) for one in row.values()] for row in rows]
-    show({"campaigns": rows}, text_table(_STATUS, lines) if rows else "", as_json)
+    show({"campaigns": rows}, list_text(_STATUS, lines) if rows else "", as_json)
     if not rows:
         say(f"No campaign has begun below {data_dir}.")
 

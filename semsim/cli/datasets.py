@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from semsim.base.cli.terminal import Json, show, text_table, told_errors
+from semsim.base.cli.terminal import Json, list_text, show, told_errors
 from semsim.base.errors import SettingsError
 from semsim.base.registry import build
 from semsim.datasets import DATASETS, OnDisk
@@ -24,7 +24,7 @@ def list_datasets(root: _Root = Path(ROOT), as_json: Json = False) -> None:
         made = build(DATASETS, name, _settings(name, root))
         rows.append([name, made.task, _state(made), kind.about])
     found = [dict(zip(("name", "task", "files", "about"), row, strict=True)) for row in rows]
-    show({"datasets": found}, text_table(["name", "task", "files", "what it is"], rows), as_json)
+    show({"datasets": found}, list_text(["name", "task", "files", "what it is"], rows), as_json)
 
 
 @app.command("get")

@@ -34,7 +34,8 @@ def demo_jury(
         list[Path] | None,
         typer.Option("--set", help="A set of symbols; those of the demo without any. Repeatable."),
     ] = None,
-    work: Annotated[Path, typer.Option(help="Keeps the trained jury.")] = DATA / "demo-build",
+    work: Annotated[Path, typer.Option(help="Folder of the trained networks.")] = DATA
+    / "demo-build",
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
 ) -> None:
     """Train the five simulated annotators and write what each sees into the sets."""
@@ -42,7 +43,7 @@ def demo_jury(
         folders = sets or shown(DEMO / "sets")
         for folder in folders:  # before the jury trains for minutes
             read_set(folder)
-        with TerminalBar(unit="juror") as bar:
+        with TerminalBar(unit="network") as bar:
             weights = train_jury(work, JurySettings(), workers=workers, report=bar)
         write_jury(folders, weights)
     typer.echo(f"jury.parquet is in {len(folders)} sets")
@@ -57,7 +58,7 @@ def demo_build(
         DATA / "demo-build"
     ),
 ) -> None:
-    """Train and attack the targets of the demo's campaigns, train judges and jury, write it all."""
+    """Build the demo: targets, attacks, distractor models and simulated annotators."""
     from semsim.grid.machines import connect  # takes a second, and only a build needs it
 
     with TerminalBar() as bar, connect("", settings.workers) as client:

@@ -14,9 +14,9 @@ from semsim.base.cli.terminal import (
     DeviceOption,
     Json,
     TerminalBar,
+    list_text,
     say,
     show,
-    text_table,
     told_errors,
 )
 from semsim.base.jobs.folders import go_on
@@ -72,12 +72,12 @@ def list_command(checkpoints: CheckpointsOption = CHECKPOINTS, as_json: Json = F
             say(f"No distractor model in {checkpoints}. `distractors train` makes one.")
         heads = ["name", "dataset", "clean", "degraded"]
         found = [dict(zip(heads, row, strict=True)) for row in rows]
-        show({"models": found}, text_table(heads, rows) if rows else "", as_json)
+        show({"models": found}, list_text(heads, rows) if rows else "", as_json)
 
 
 @app.command("apply")
 def apply_command(
-    judge: Annotated[str, typer.Option("--model", help="Name of the distractor model.")],
+    judge: Annotated[str, typer.Option("--name", help="Name of the distractor model.")],
     sets: Annotated[
         list[Path], typer.Option("--set", help="A reconstruction set to read. Repeatable.")
     ],

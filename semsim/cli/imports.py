@@ -95,7 +95,7 @@ def _carried_out(plan: ImportPlan, places: Places, judge: Path | None) -> None:
 
 
 def keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
-    """Carry out the job that keeps an import, and let the judge that was asked for read it."""
+    """Carry out the job that keeps an import, and let the requested distractor model read it."""
     return do_keep(order, folder, report, _judged)
 
 

@@ -47,5 +47,5 @@ _SYSTEMS = {
 }
 COMMANDS = dict(sorted({**_HERE, **_SYSTEMS}.items()))
 
-ABOUT = "What the pages do, from a terminal."
+ABOUT = "Score, attack and compare reconstructions."
 app = command_line(semsim.__version__, ABOUT, COMMANDS)

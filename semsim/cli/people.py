@@ -10,10 +10,10 @@ from semsim.base.cli.terminal import (
     DataOption,
     Json,
     TerminalBar,
+    list_text,
     say,
     show,
     show_told,
-    text_table,
     told_errors,
 )
 from semsim.base.errors import DataError
@@ -39,7 +39,7 @@ def list_sources(data_dir: DataOption = DATA, as_json: Json = False) -> None:
     head = ["name", "state", "licence", "MB, at most", "what it is"]
     shown = ("name", "state", "licence", "megabytes", "about")
     lines = [[str(row[key] or "–") for key in shown] for row in rows]
-    show({"sources": rows}, text_table(head, lines), as_json)
+    show({"sources": rows}, list_text(head, lines), as_json)
 
 
 @app.command("get")

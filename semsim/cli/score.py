@@ -21,6 +21,7 @@ from semsim.base.cli.terminal import (
     Json,
     TerminalBar,
     check_table,
+    list_text,
     say,
     show,
     text_table,
@@ -154,7 +155,7 @@ def weights(
     states = [[name, *_weight_state(name, checkpoints).split(None, 1)] for name in wanted]
     head = ("name", "state", "where")
     rows = [dict(zip(head, one, strict=True)) for one in states]
-    show({"files": rows}, text_table(head, states), as_json)
+    show({"files": rows}, list_text(head, states), as_json)
     if names:  # a list of all never fails
         raise typer.Exit(0 if all(state == "ok" for _, state, _ in states) else 1)
 
@@ -199,7 +200,7 @@ def _names(text: str, resources: Resources) -> list[str]:
 
 
 def _with_controls(name: str, resources: Resources) -> list[str]:
-    """A metric and, of a SemSim, its own start and the calibrated baseline, if kept."""
+    """A metric and, of a SemSim, its initial weights and the calibrated baseline, if kept."""
     if not name.startswith("semsim:"):
         return [name]
     from semsim.base.metric_spec import checkpoint_of  # with what trains

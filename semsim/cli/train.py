@@ -73,7 +73,7 @@ _Votes = Annotated[
 _Controls = Annotated[
     str,
     typer.Option(
-        help=f"{' or '.join(CHOICES)}: start judges the network before it saw a vote, all also "
+        help=f"{' or '.join(CHOICES)}: start evaluates the initial weights, all also "
         f"trains on shuffled votes, {SHUFFLES} times; after {LONG // 60} minutes no further one "
         "begins."
     ),
@@ -150,9 +150,9 @@ class Varied(NamedTuple):
 class LeftOut(NamedTuple):
     """Kind that is left out in turn, and the share of originals in the test."""
 
-    kind: Annotated[str, typer.Argument(help="dataset, architecture, strategy or attack.")] = (
-        "dataset"
-    )
+    kind: Annotated[
+        str, typer.Argument(help="dataset, architecture, `strategy` (defence) or attack.")
+    ] = "dataset"
     share: _Fraction = 0.25
 
 
@@ -182,7 +182,7 @@ def run_command(
     place: Workplace,
     as_json: Json = False,
 ) -> None:
-    """Train on one side of a split, judge by the other, write checkpoint and model card."""
+    """Train on one side of a split, evaluate on the other, write checkpoint and model card."""
     counts = count(material.labels, kept)
     n, pace = len(counts.training.usable), pace_of(place.device)
     settings = read_settings(preset) if preset else preset_settings(USUAL, n, pace)
@@ -210,7 +210,7 @@ def study_command(
     place: Workplace,
     as_json: Json = False,
 ) -> None:
-    """Vary one thing and judge each training: label budget, network, loss or margin."""
+    """Vary one thing and evaluate each training: label budget, network, loss or margin."""
     (what, values, seeds), (settings, controls) = varied, training
     plan = study_plan(
         what,
@@ -238,7 +238,7 @@ def leave_out_command(
     place: Workplace,
     as_json: Json = False,
 ) -> None:
-    """Leave out each data set in turn, learn from the others, judge by it: the paper's Table 1."""
+    """Leave out each data set in turn, train on the others, evaluate on it: the paper's Table 1."""
     settings, controls = training
     settings = replace(settings, device=place.device)
     if seed is not None:

@@ -43,7 +43,7 @@ _UNKNOWN = "not known which of these originals it learned from"
 
 
 def training_remarks(analysis: Analysis, checkpoints: Path) -> list[str]:
-    """Say of each SemSim who voted for it, which originals it saw and if it beats its own start.
+    """Say of each SemSim who voted for it, which originals it saw, if it beats its initial weights.
 
     Of one whose file is missing or cannot be read, as where scores came with the data, say that
     it is not known.

@@ -124,7 +124,7 @@ def refused_judges(weights: Weights, judges: Collection[str]) -> dict[str, str]:
     return {
         name: (
             f"{Path(file).stem} ranked the words of this study's lists, so what people could "
-            "answer depends on it; a metric must not. Train another judge of the data set "
+            "answer depends on it; a metric must not. Train another distractor model "
             "(`semsim-studio distractors train`) and compare that."
         )
         for name, files in weights.items()

@@ -253,7 +253,7 @@ def _tables(data: Path) -> tuple[dict[Path, pd.DataFrame], tuple[str, ...]]:
         try:
             tables[path] = _table(path, content)
         except DataError as error:  # one file takes nothing from the others
-            broken.append(f"Left out of the scores of your own: {error}")
+            broken.append(f"Left out of the custom metrics: {error}")
     return tables, tuple(broken)
 
 

@@ -53,13 +53,13 @@ def queue_judge(order: JudgeOrder, root: Path) -> Job:
 
     Raises `SettingsError` for a name that cannot be or is taken, and for settings that cannot be.
     """
-    checked_name(order.name, "a judge")
+    checked_name(order.name, "a distractor model")
     read_plugin(DATASETS, order.dataset)
     read_plugin(TARGETS, order.architecture)
     path = judge_path(order.name, order.checkpoints)
     if path.exists() or order.name == BUILT_IN:
-        raise SettingsError(f"There is a judge called {order.name!r} already; take another name.")
-    title = f"Train the judge {order.name}"
+        raise SettingsError(f"The distractor model {order.name!r} exists; choose another name.")
+    title = f"Train the distractor model {order.name}"
     return jobs.create(root, kind=KIND, title=title, order=order)
 
 

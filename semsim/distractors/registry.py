@@ -14,8 +14,8 @@ from semsim.targets.chance import CLASSIFIER
 from semsim.weights import read_facts, sha256_of
 
 _NOT_FOR = (
-    "It ranks the words of candidate lists, or judges pictures as a metric; the two of one study "
-    "must be two judges. What it recognises says nothing of what people do."
+    "It ranks the words of candidate lists, or scores images as a metric. One study needs two "
+    "models for the two purposes. Its accuracy is no evidence about people."
 )
 
 
@@ -33,7 +33,7 @@ def card_text(card: Mapping[str, Any]) -> str:
     dataset, train = card["dataset"], card["train"]
     return "\n".join(
         [
-            f"# Judge {card['name']}",
+            f"# Distractor model {card['name']}",
             "",
             f"- Data set: {dataset['name']} ({card['n_train']} training images, "
             f"{card['clean']['n_classes']} classes)",
@@ -60,7 +60,7 @@ BUILT_IN = "recogniser"  # the classifier that comes along, which every evaluati
 
 def judge_path(name: str, checkpoints: Path) -> Path:
     """Return the path of the judge `name`, made or not; `SettingsError` for what names no file."""
-    return Path(checkpoints) / JUDGES / f"{checked_name(name, 'a judge')}.safetensors"
+    return Path(checkpoints) / JUDGES / f"{checked_name(name, 'a distractor model')}.safetensors"
 
 
 def find_judge(name: str, checkpoints: Path) -> Path:
@@ -69,7 +69,7 @@ def find_judge(name: str, checkpoints: Path) -> Path:
     if not path.is_file():
         known = ", ".join(judges(checkpoints)) or "none"
         raise WeightsError(
-            f"No judge is called {name!r}. There are: {known}. "
+            f"No distractor model is called {name!r}. There are: {known}. "
             "`semsim-studio distractors train --dataset NAME --name J` makes one."
         )
     return path
@@ -102,7 +102,7 @@ def check_classes(judge: Sequence[str], name: str, classes: Sequence[str], where
     strange = sorted({*classes} ^ {*judge})
     if strange:
         raise DataError(
-            f"{where} has {len(classes)} classes, the judge {name} {len(judge)}; {strange[0]!r} is "
-            "known to one of them only. Train a judge on the data set that the pictures are of. "
+            f"{where} has {len(classes)} classes, the distractor model {name} {len(judge)}; "
+            f"{strange[0]!r} is known to one of them only. Train a model on the images' data set. "
             "Nothing was written."
         )

@@ -64,7 +64,7 @@ def _size(data: Any) -> str:
 
 
 def judge_choices(checkpoints: Path) -> list[tuple[str, str]]:
-    """No judge first, then each with what it is of and how good it is on spoilt pictures."""
+    """No distractor model first, then each with its data and its accuracy on spoilt pictures."""
     known = {name: facts for name, facts in judges(checkpoints).items() if facts}
     words = {
         name: f"{one['dataset']['name']}, {tested(one['degraded'])}" for name, one in known.items()

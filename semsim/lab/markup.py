@@ -29,9 +29,10 @@ def rooted(address: str) -> str:
 
 # What a head of a table or a list is called → the word of the glossary that explains it.
 _TERMS = {
-    **dict.fromkeys(("Accuracy", "Target on its test"), "target"),
-    **{CLEARER: "guess", "Word lists": "judge", "Attacker": "attacker"},
-    **{"Held out": "held out", "of its start": "start", "of shuffled votes": "shuffled votes"},
+    **dict.fromkeys(("Accuracy", "Target on its test"), "target model"),
+    **{CLEARER: "no-attack baseline", "Candidate lists": "distractor model"},
+    **{"Attacker": "attacker", "of initial weights": "initial weights"},
+    **{"Held out": "held out", "of shuffled votes": "shuffled votes"},
 }
 # The same where what it is called begins so.
 _BEGINNINGS = {

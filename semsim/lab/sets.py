@@ -24,7 +24,7 @@ _STATES = (WAITING, RUNNING, DONE, ABSENT)
 _STRIP = 8  # pictures that came back last
 SHOWN = 8  # pictures of a set in a row
 _ROWS = 12  # sets in the line-up
-UNCLEAR = "statistic: no clearer than a guess"
+UNCLEAR = "statistic: not above the no-attack baseline"
 BY_SHAPES = "statistic: clearer by its shapes alone"
 METHOD = (
     "Clearer, a statistic: clearly nearer to the picture that was attacked than a plain picture "
@@ -102,7 +102,7 @@ def strip_html(steps: Sequence[RunSet]) -> str:
 
 
 def verdict_html(said: Sequence[str], steps: Sequence[RunSet], method: str) -> str:
-    """The lead and what follows, how it was judged, and by set what is clearer than a guess."""
+    """The lead and what follows, how it was judged, and by set what is above the baseline."""
     rows = [
         (
             one.name,

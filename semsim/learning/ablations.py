@@ -309,7 +309,7 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "") -> pd.DataFrame:
     """One row a value: mean, lowest and highest over seeds of SemSim's AUC and ρ, and the others'.
 
     seeds: how many trainings that is of. failed: how many more there are, which have no numbers.
-    start: the same network before it saw a vote. shuffled: the mean over shuffles of the votes.
+    start: the same network with its initial weights. shuffled: the mean over shuffles of the votes.
 
     Args:
         rows: As `run_ablation` has them.
@@ -340,7 +340,12 @@ def study_table(outcome: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
     heads = {
         **{"value": STUDIES[outcome["what"]].axis, "seeds": "trainings"},
         **{"n_originals": "originals", "auc": f"SemSim {auc}", "auc_lowest": "lowest"},
-        **{"auc_highest": "highest", "rho": "ρ", START: "its start", SHUFFLED: "shuffled votes"},
+        **{
+            "auc_highest": "highest",
+            "rho": "ρ",
+            START: "initial weights",
+            SHUFFLED: "shuffled votes",
+        },
         **{"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM"},
     }
     lines = [[_text(cell) for cell in line] for line in table[list(heads)].to_numpy().tolist()]

@@ -1,4 +1,4 @@
-"""A SemSim's controls: its start, the calibrated baseline and its best block, shuffled votes."""
+"""A SemSim's controls: initial weights, calibrated baseline and its best block, shuffled votes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,12 +25,12 @@ ALL = "all"
 CHOICES = (ALL, START)
 CLASSIC = ("mse", "psnr", "ssim")
 WHAT = {
-    START: "its own start (the same network before it saw a vote)",
+    START: "its initial weights (the same network, not trained on votes)",
     CALIBRATED: "the calibrated baseline (pixels and structure, weighed by the same votes)",
     SHUFFLED: "the same training on shuffled votes",
 }
 ABSENT = {
-    START: "its start was not kept",
+    START: "its initial weights were not kept",
     CALIBRATED: "it was not kept",
     SHUFFLED: "not run, since it takes much longer",
 }
@@ -98,7 +98,7 @@ def verdict_of(judged: Mapping[str, Any]) -> Verdict:
 
     A SemSim loses to what tells the same images apart as well or better. Where it is ahead and the
     95% interval of the difference reaches 0 it has not beaten it, and is said to be ahead only.
-    One that is its own start still has learned nothing, and nothing else is said of it.
+    One that still has its initial weights has learned nothing, and nothing else is said of it.
     """
     rows = {row["metric"]: row for row in judged["against"] if row["difference"] is not None}
     counting = [row for name, row in rows.items() if name in CLASSIC or row["control"]]

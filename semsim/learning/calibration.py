@@ -22,7 +22,7 @@ from semsim.metrics.network import ModelSettings, SemSimModel
 from semsim.metrics.provenance import N_PAIRS, WEIGHT_OF
 
 _BATCH = 256  # images whose blocks are held at once
-# How far weights lie from their mean before any vote, in units of a block's mean distance: votes
+# How far weights lie from their mean without votes, in units of a block's mean distance: votes
 # must outweigh that all blocks count alike. Of 0.3, 1 and 10 the first was best with 8 originals.
 _PRIOR = 0.3
 

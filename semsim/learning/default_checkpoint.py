@@ -10,7 +10,9 @@ from semsim.learning.settings import checkpoint_path
 from semsim.metrics.provenance import read_training
 
 PROMOTED_FILE, FORMAT = "workspace-semsim.json", "semsim-chosen/1"
-_UNKNOWN = "was compared with none of MSE, PSNR, SSIM and its own start: nobody knows if it lost"
+_UNKNOWN = (
+    "was compared with none of MSE, PSNR, SSIM and its initial weights: nobody knows if it lost"
+)
 BUILT_IN = "demo"  # the SemSim that comes with the product
 
 
@@ -30,7 +32,7 @@ def promote(checkpoints: Path, name: str) -> Path:
 def doubt(checkpoints: Path, name: str) -> str:
     """Return the doubt about the checkpoint called `name`, by its card; "" if there is none.
 
-    Such as "lost to MSE, PSNR": of MSE, PSNR, SSIM, its own start and the calibrated baseline, on
+    Such as "lost to MSE, PSNR": of MSE, PSNR, SSIM, initial weights and the calibrated baseline, on
     what was held out. A card that compares it with none of them leaves a doubt as well. A
     checkpoint without a card leaves none: its user chose to train without a test. Raises as
     `promote` for a name, and `WeightsError` for a broken card.

@@ -71,7 +71,7 @@ def evaluate(
     """Judge the SemSim at `checkpoint`, its controls and the other metrics by `labels`.
 
     The verdict is what a SemSim learns, `recognisable` of the labels, by whatever rule they have
-    it. The controls are what `controls_of` finds: the network before it saw a vote, and the
+    it. The controls are what `controls_of` finds: the network with its initial weights, and the
     baseline that is calibrated to the same votes. Of the blocks of that baseline, each alone and
     without a fit, the best on these images stands beside them.
 

@@ -101,7 +101,7 @@ def check_unseen(weights: str, test: pd.DataFrame) -> None:
     if tested.seen:
         by_name = " (going by their names)" if tested.seen & tested.by_name else ""
         raise DataError(
-            f"The weights to start from, {Path(weights).name}, have learned from votes on "
+            f"The initial weights, {Path(weights).name}, have learned from votes on "
             f"{len(tested.seen)} of {counted(len(tested.told), 'original')} in the test{by_name}, "
             "which would then show nothing. Hold out others, or start from weights that saw no "
             "votes."

@@ -125,7 +125,7 @@ def divide(labels: pd.DataFrame, hold_out: HoldOut) -> Split:
     train, test = labels[~left_out & ~tested], labels[left_out & tested]
     if hold_out.kind == "original":
         train, test = labels[~tested], labels[tested]
-    for side, rows in (("learn from", train), ("judge by", test)):
+    for side, rows in (("learn from", train), ("test on", test)):
         if rows.empty:
             raise DataError(
                 f"Holding out {hold_out_text(hold_out)} leaves nothing to {side}. Hold out "
@@ -187,7 +187,7 @@ def join_labels(tables: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
     if twice:
         names = " and ".join(name for name, _ in tables)
         raise DataError(
-            f"{names} judge {twice} of the same reconstructions; choose studies that share none."
+            f"{names} have {twice} of the same reconstructions; choose studies that share none."
         )
     return joined
 

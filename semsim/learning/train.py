@@ -54,7 +54,7 @@ from semsim.metrics.network import ModelSettings, SemSimModel, load_semsim, save
 from semsim.metrics.provenance import MOVED, Provenance
 from semsim.weights import content_key, sha256_of
 
-# In the job's folder: the network before it saw a vote, the finished one until it is where it
+# In the job's folder: the network with its initial weights, the finished one until it is where it
 # belongs, and the hash of that.
 FORMAT = "semsim-training/1"  # of `STATE_FILE`
 START_FILE = "start.safetensors"
@@ -285,7 +285,7 @@ def _state(
 def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> dict[str, Any]:
     """Carry out `order`, going on from what an earlier run left in `folder`.
 
-    Beside the checkpoint are kept its controls: the network before it saw a vote, and the baseline
+    Beside the checkpoint are kept its controls: its initial weights, and the baseline
     that is calibrated to the same votes.
 
     Args:

@@ -72,7 +72,7 @@ def recognised(classifier: Classifier, pairs: Pairs) -> np.ndarray:
     """
     if pairs.class_names is None or "" in pairs.class_names:
         raise DataError(
-            "The recogniser needs to know what each image shows. Give a reconstruction set, or "
+            "The reference classifier needs the class of each image. Give a reconstruction set, or "
             "folders laid out as <class>/<image>."
         )
     unknown = sorted(set(pairs.class_names) - set(classifier.classes))

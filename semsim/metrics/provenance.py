@@ -32,7 +32,7 @@ class Provenance:
         results: What was measured at the end, such as the accuracy on held-out originals.
         stopped: Why it ended before its last epoch; empty where it did not.
         control: Of `CONTROLS` where this is no SemSim of its own but what one is compared with.
-        start: Sha256 of the file with its own start, kept beside it; empty where none was kept.
+        start: Sha256 of the file with its initial weights; empty where none was kept.
     """
 
     n_originals: int

@@ -93,7 +93,7 @@ def find_classifier(name: str, resources: Resources) -> Path:
     looked = " and ".join(str(folder) for folder in folders)
     raise WeightsError(
         f"{name}.safetensors is missing; it was looked for in {looked}. "
-        "`semsim-studio demo build` makes the built-in classifier, `recogniser`, and "
+        "`semsim-studio demo build` makes the built-in reference classifier, `recogniser`, and "
         "`semsim-studio distractors train` others."
     )
 

@@ -84,7 +84,7 @@ _Wanted = tuple[Metric, _Place]
 
 @dataclass(frozen=True, kw_only=True)
 class PairSet:
-    """Pairs of images that are scored together: of an attacked model, two folders or two tensors.
+    """Pairs of images that are scored together: of a target model, two folders or two tensors.
 
     Attributes:
         dataset, attack, model: What they are of; "" where they belong to no set.

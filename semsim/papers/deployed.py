@@ -266,7 +266,7 @@ reproduce_deployed = command_of(
     JudgedTable(
         name="deployed",
         help=(
-            "Attack what is deployed, and say which metric still agrees with simulated people "
+            "Attack what is deployed, and say which metric still agrees with simulated annotators "
             "there.\n\n"
             "Updates after local steps, with momentum, batch norm in training, clipped and noised "
             "gradients: a row each beside the plain gradient. What was computed before is not "

@@ -466,7 +466,7 @@ def read_lines(
         more: Further lines, cell by cell.
     """
     cells = [
-        [f"*guess: {name}*", *["–"] * 6, *(f"{scores[one]:.3f}" for one in _PLACED)]
+        [f"*baseline: {name}*", *["–"] * 6, *(f"{scores[one]:.3f}" for one in _PLACED)]
         for name, scores in guesses.items()
     ]
     return [*markdown_of(_READ, rows), *map(markdown_line, [*cells, *more])]

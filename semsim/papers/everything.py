@@ -1,6 +1,6 @@
 """`semsim-studio reproduce everything`: every attack against every defence, as one map.
 
-A row is a cell of the map; over cells metrics are ranked beside simulated people.
+A row is a cell of the map; over cells metrics are ranked beside simulated annotators.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -159,7 +159,10 @@ def text(found: Found, folder: Path) -> list[str]:
 def tables(found: Found) -> list[Table]:
     """The map as tables to read: of people, of every metric, of agreement, and of what has none."""
     networks = [name for name in dict.fromkeys(found.rows["network"]) if name]
-    shown = {"people": "Recognised by simulated people", **{s.name: s.title for s in found.specs}}
+    shown = {
+        "people": "Recognised by simulated annotators",
+        **{s.name: s.title for s in found.specs},
+    }
     maps = [
         _grid(found.rows, network, name, title)
         for name, title in shown.items()
@@ -286,7 +289,7 @@ reproduce_everything = command_of(
     JudgedTable(
         name="everything",
         help=(
-            "Every attack against every defence, by simulated people and by each metric, as one "
+            "Every attack against every defence, by simulated annotators and each metric, as one "
             "map.\n\n"
             "All that is registered, on trained targets; what does not go together, and what "
             "failed, stands there with the reason. What was computed before is not again."

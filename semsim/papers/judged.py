@@ -1,4 +1,4 @@
-"""The engine of judged tables: campaigns whose pictures simulated people and metrics judge.
+"""The engine of judged tables: campaigns whose pictures simulated annotators and metrics judge.
 
 A judged table is declared: its campaigns, its rows, its columns and its texts. Sets are attacked,
 judged beside controls, and ranked in one way, by one command. A set of controls is judged alike,
@@ -61,14 +61,14 @@ METRICS = (
 # Ranked by the share of votes: few images make coarse majorities. Nothing reads a p here.
 RANKED = AnalysisSettings(headline="mean-response", permutations=99)
 OK, FAILED, UNFIT = "ok", "failed", "cannot be"  # the status of a cell; "ok" has pictures
-ENOUGH = 0.9  # of the originals: fewer, and simulated people are too blunt to stand for anybody
+ENOUGH = 0.9  # of the originals: fewer, and simulated annotators are too blunt to stand for anybody
 
 
 _PLAIN = Plugin(name="none")
 
 
 class Judged(NamedTuple):
-    """Votes of simulated people and scores of `METRICS` on the same sets, controls among them.
+    """Votes of simulated annotators and scores of `METRICS` on the same sets, controls among them.
 
     Attributes:
         labels, votes, scores: As `evidence_of` takes them.
@@ -141,7 +141,7 @@ class JudgedScale:
     Attributes:
         name: Of a preset.
         parts: Titles and campaigns; the campaigns have names of their own.
-        jury_epochs: Of simulated people, in tenths of the usual.
+        jury_epochs: Of simulated annotators, in tenths of the usual.
         jury_data: What they learn, as text; "" for the training pictures of the targets.
     """
 
@@ -235,7 +235,7 @@ class Found(NamedTuple):
         specs: Of the metrics that have columns.
         absent: Why others have none.
         more: Further frames, by the names of their files.
-        note: What the text says of the simulated people.
+        note: What the text says of the simulated annotators.
     """
 
     rows: pd.DataFrame
@@ -248,7 +248,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedTable:
-    """A reproduction whose pictures simulated people and metrics judge.
+    """A reproduction whose pictures simulated annotators and metrics judge.
 
     Attributes:
         name: Of its command and its folder.
@@ -412,13 +412,13 @@ def judge_plans(
 
 
 def jury_text(originals: int, recognised: int, votes: float) -> str:
-    """Say how many originals simulated people recognise by majority, and what follows.
+    """Say how many originals simulated annotators recognise by majority, and what follows.
 
     Args:
         votes: The share of their votes that recognise one.
     """
     told = (
-        f"The simulated people recognise {recognised} of {originals} originals "
+        f"The simulated annotators recognise {recognised} of {originals} originals "
         f"by majority ({votes:.0%} of their votes)"
     )
     if recognised >= ENOUGH * originals:

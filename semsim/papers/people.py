@@ -273,7 +273,7 @@ def people_table(rows: pd.DataFrame) -> Table:
         title="Do metrics agree with people?",
         caption=(
             "Positive agrees. In brackets the 95% interval over models, of AUC over originals. "
-            "Metrics of one band are not told apart on these originals. The row of people is the "
+            "Metrics of one band do not differ significantly here. The row of people is the "
             "ceiling: some of them against the others."
         ),
     )

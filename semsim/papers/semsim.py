@@ -249,7 +249,7 @@ class _Judging(NamedTuple):
         """A study of Figure 7 or 9, judged by one data set; learned from the others."""
         judging, every = self.studies[panel.judged_by.name].labels["dataset"], self.every
         if judging.empty:
-            raise DataError(f"there are no votes on {panel.judged_by.row}, which judges it.")
+            raise DataError(f"there are no votes on {panel.judged_by.row}, which is its test set.")
         held, semsim = HoldOut(kind="dataset", value=str(judging.iloc[0])), self.scale.semsim
         train = divide(every.labels, held).train
         plan = AblationPlan(
@@ -592,7 +592,7 @@ def check_votes(given: Sequence[str], jury_epochs: int = 0) -> None:
         jury_epochs: Not 0 where programs are to vote that learn so long.
     """
     if jury_epochs and list(given) != [SIMULATED]:
-        raise SettingsError("--jury-epochs is of programs that vote: --votes simulated.")
+        raise SettingsError("--jury-epochs is for simulated annotators: --votes simulated.")
     if SIMULATED in given and len(given) > 1:
         raise SettingsError("--votes is either simulated or the tables of people's votes.")
     for one in given:

@@ -1,4 +1,4 @@
-"""Simulated people: votes by programs on sets of any data set, for a dry run of a paper's tables.
+"""Simulated annotators: votes by networks on any data set, for a dry run of a paper's tables.
 
 Five classifiers of the jury learn the data set's training images as bad as reconstructions are, and
 answer what people would be asked. Every row says that it is simulated: no number made of it says
@@ -97,7 +97,7 @@ def jury_of(votes: pd.DataFrame | None) -> Jury | None:
 
 
 class Voters(NamedTuple):
-    """Simulated people: what they vote on, what they learn, and for how many tenths of the usual.
+    """Simulated annotators: their sets, what they learn, and for how many tenths of the usual.
 
     Attributes:
         dataset: Whose originals, `images`, are attacked.
@@ -122,7 +122,7 @@ def simulated_people(
         DataError: Where pictures are missing.
     """
     dataset, learned, epochs, images = voters
-    with TerminalBar(f"Simulated people of {of}" if of else "Simulated people") as bar:
+    with TerminalBar(f"Simulated annotators of {of}" if of else "Simulated annotators") as bar:
         jury = data_set_jury(learned, epochs, folder, workers=workers or cores(), report=bar)
     return jury, write_controls(images, load(dataset, "train"), folder / "controls" / of)
 
@@ -268,7 +268,9 @@ def _answer(
 ) -> str:
     """Return the answer of a juror: a word of the list or none; same or different."""
     if shown not in classes:
-        raise DataError(f"The jury does not know {shown!r}; it knows the classes it has learned.")
+        raise DataError(
+            f"Simulated annotators do not know {shown!r}, only the classes they were trained on."
+        )
     truth = classes.index(shown)
     offered = np.arange(len(classes))
     if task == "recognition":

@@ -282,7 +282,7 @@ def tables(found: Found) -> list[Table]:
     return [
         table_of(made, cells, **titled("threats", "cells", marks=marks)),
         table_of(made.drop_duplicates(model), signs_of, **titled("threats", "signs", held=HELD)),
-        controls_table(found, {"people": "Recognised by simulated people"}),
+        controls_table(found, {"people": "Recognised by simulated annotators"}),
         reasons_table(found.rows),
     ]
 
@@ -306,7 +306,7 @@ reproduce_threats = command_of(
             "Who can see what of a client's batch: attackers by what they know, batches and "
             "defences, as one map.\n\n"
             "Of untrained and trained networks: pictures that come back exactly, those above the "
-            "no-attack baseline, votes of simulated people, ε, and what a client could notice. "
+            "no-attack baseline, votes of simulated annotators, ε, and what a client could notice. "
             "What was computed before is not again."
         ),
         aim="map",

@@ -28,7 +28,7 @@ class GalleryImage:
 
     Attributes:
         row: Of the evidence.
-        target: How good the attacked model was.
+        target: How good the target model was.
         original, reconstruction: Paths, None where images are not at hand.
         value: Of the metric.
         human: The mean of what was answered, in [0, 1].
@@ -178,7 +178,7 @@ def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, GalleryImage]:
 
 
 def _guesses(analysis: Analysis, rows: pd.Series) -> pd.Series:
-    """Return whether each image's attacked model only guesses, (N,) bool; False where unknown."""
+    """Return whether each image's target model only guesses, (N,) bool; False where unknown."""
     marks = analysis.evidence.images.get(AT_CHANCE)
     if marks is None:
         return pd.Series(False, index=rows.index)

@@ -85,8 +85,8 @@ def threat_map(cells: pd.DataFrame, title: str) -> Drawn:
     return Drawn(
         title=title,
         caption=(
-            "Per cent of the attacked pictures that come back clearer than a guess; =: most of "
-            "them exactly. Rows: attackers by letter. Columns: strategy, state of the training, "
+            "Per cent of the attacked pictures above the no-attack baseline; =: most of "
+            "them exactly. Rows: attackers by letter. Columns: defence, state of the training, "
             "batch. Faint: the attack does not apply."
         ),
         frame=frame,
@@ -178,7 +178,7 @@ def _paint(specs: dict[str, MetricSpec], frame: pd.DataFrame, width: float) -> "
     _heat(axes, _matrix(panel, rows, columns), (0.0, 1.0))
     canvas.rows_axis(axes, rows, width=34)
     axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor")
-    canvas.label(axes, title="Recognised by simulated people, % of votes")
+    canvas.label(axes, title="Recognised by simulated annotators, % of votes")
     _write(axes, panel, rows, columns)
     for place, (title, spec) in enumerate(specs.items()):
         axes = parts[1].add_subplot(lines, abreast, place + 1)
@@ -240,7 +240,7 @@ def _forest(axes: "Axes", found: pd.DataFrame) -> None:
     canvas.rows_axis(axes, [str(title) for title in found["row"]], width=34)
     axes.set_xlim(-1, 1)
     canvas.label(
-        axes, title="Spearman's ρ with simulated people, 95% of resampled attacks, targets"
+        axes, title="Spearman's ρ with simulated annotators, 95% of resampled attacks, targets"
     )
 
 

@@ -150,7 +150,7 @@ def _meanings(analysis: Analysis) -> list[str]:
 def metric_table(analysis: Analysis) -> Table:
     """Return the table of metrics: direction, unit of judgement, reference image, every setting."""
     rows = [_metric_row(spec) for spec in analysis.specs]
-    columns = ["Metric", "Name", "More leakage", "Judges", "Compared with", "Settings"]
+    columns = ["Metric", "Name", "More leakage", "Unit", "Compared with", "Settings"]
     cells = pd.DataFrame(rows, columns=columns)
     return Table(
         name="metrics",

@@ -78,7 +78,7 @@ def attacker_text(row: pd.Series) -> str:
 
 
 def target_text(row: pd.Series) -> str:
-    """Say how good an attacked model was, of a row that may have `TARGET_COLUMNS`."""
+    """Say how good a target model was, of a row that may have `TARGET_COLUMNS`."""
     found = (row.get(name) for name in TARGET_COLUMNS)
     return target_words(*(None if one is None or pd.isna(one) else one for one in found))
 

@@ -143,8 +143,8 @@ def defence_figure(rows: Sequence[Row], originals: Tensor, title: str, number: i
     return Drawn(
         title=title,
         caption=(
-            f"Originals on top, below them what {' and '.join(attacks)} got back behind each "
-            f"defence, one seed; above each strip mean SSIM and PSNR over all images. After "
+            f"Originals on top, below them the reconstructions of {' and '.join(attacks)} behind "
+            "each defence, one seed; above each strip mean SSIM and PSNR over all images. After "
             f"Figure {number} of the Ensembler paper."
         ),
         frame=pd.DataFrame(cells, columns=["system", "attack", "ssim", "psnr", "picture"]),

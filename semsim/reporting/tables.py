@@ -270,7 +270,7 @@ def _models(analysis: Analysis) -> Table:
         name="models",
         title="Model by model",
         caption=(
-            "Target: test accuracy of the attacked model. Models at chance show little about "
+            "Target: test accuracy of the target model. Models at chance show little about "
             "trained ones. "
             f"People: mean human score '{analysis.score_title}' of a model's images. "
             "Metrics: mean over the same images, ↑ a higher value means that more leaks, ↓ a "

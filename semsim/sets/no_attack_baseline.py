@@ -20,7 +20,7 @@ from semsim.base.sets.reader import ReconstructionSet
 from semsim.base.stats.intervals import share_words
 
 CLEARLY = 0.9  # of the control's error: by luck noise gets a few per cent nearer
-GUESS = "a guess (a plain picture, or the mean of the others)"
+BASELINE = "the no-attack baseline (a plain picture or the mean of the others)"
 _RIVALS = 50  # originals that a picture is held against: enough to make luck rare
 _ENOUGH = 19  # rivals among which the first place alone is luck once in twenty
 _AHEAD = 0.95  # of what is left of the nearest rival, where there are fewer
@@ -85,7 +85,7 @@ class Count(NamedTuple):
     def words(self) -> str:
         """The count, what it is held against and its share over originals, to end a sentence."""
         share = share_words(self.clearer / max(1, self.over), self.units or self.over)
-        whole = f"clearer than {GUESS} on {self.clearer} of {self.over} pictures, {share}"
+        whole = f"above {BASELINE} on {self.clearer} of {self.over} pictures, {share}"
         if not self.by_shapes:
             return whole
         shapes = "by their shapes alone, as negatives, in wrong colours or as outlines"

@@ -1,6 +1,6 @@
 """Numbers and words of what a reference classifier recognises in what came back, without torch.
 
-It is the lead of every verdict of the lab. That a picture is clearer than a guess is a statistic,
+It is the lead of every verdict of the lab. That a picture is above the baseline is a statistic,
 `semsim.sets.no_attack_baseline`, and says nothing of what can be made out.
 """
 
@@ -12,7 +12,7 @@ from semsim.base.words import counted, jury_words
 
 NOT_YET = "Recognition is judged when all attacks are done."
 STATISTIC = "Statistic, not recognition: "
-CLEARER = "Statistic: clearer than a guess"  # above a column of counts
+CLEARER = "Statistic: above the no-attack baseline"  # above a column of counts
 
 
 class Recognised(NamedTuple):

@@ -70,8 +70,8 @@ class CNN4:
 def start_uniform(model: nn.Module, rng: torch.Generator, bound: float = 0.5) -> None:
     """Set every weight and bias uniform in ±`bound`, as Deep Leakage from Gradients starts LeNet.
 
-    A sigmoid network's gradient is larger so than from PyTorch's own start, which attacks by plain
-    descent need; `prior` gets images back from either.
+    A sigmoid network's gradient is larger so than from PyTorch's initial weights, which attacks by
+    plain descent need; `prior` gets images back from either.
     """
     for parameter in model.parameters():
         drawn = torch.rand(parameter.shape, generator=rng, dtype=parameter.dtype)

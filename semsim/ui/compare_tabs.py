@@ -361,7 +361,7 @@ def _models_plane(comparison: Comparison, spec: MetricSpec, model: str) -> str:
 def _images_plane(comparison: Comparison, spec: MetricSpec) -> str:
     """A point a reconstruction with votes and a finite value, moved a little along the share."""
     if not spec.per_image:
-        return HTML.note(f"{spec.title} judges whole sets, not single pictures.")
+        return HTML.note(f"{spec.title} scores whole sets, not single pictures.")
     images = comparison.images
     values = comparison.analysis.evidence.scores[spec.name]
     rows = np.flatnonzero(images["share"].notna().to_numpy() & np.isfinite(values))
@@ -422,7 +422,7 @@ def _originals(
 ) -> str:
     """The originals people are most divided about first, some on a page from number `start` on."""
     if not spec.per_image:
-        return HTML.note(f"{spec.title} judges whole sets, not single pictures.")
+        return HTML.note(f"{spec.title} scores whole sets, not single pictures.")
     if not comparison.has_images:
         return no_pictures(context, asked)
     rows = ranked_rows(comparison.analysis, spec)

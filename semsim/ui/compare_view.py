@@ -117,7 +117,9 @@ def head(comparison: Comparison) -> str:
     ]
     originals = _originals(comparison)
     fixed = title_of(evidence, protocol)
-    departs = "" if view.rule == protocol else f"The protocol fixed '{fixed}' before any vote."
+    departs = (
+        "" if view.rule == protocol else f"The protocol fixed '{fixed}' before the first vote."
+    )
     chosen = (view.rule, view.reference, view.unseen_by or originals[0][0])
     offered = {*REFERENCES} if comparison.knows_attacked else {"clean", view.reference}
     against = [(name, words) for name, words in REFERENCES.items() if name in offered]

@@ -64,7 +64,7 @@ _COLOURS = {
     **{"auc": ("accent", False), "start": ("accent", True), "mse": ("ink", True)},
     **{"psnr": ("soft", True), "ssim": ("soft", False)},
 }
-_NAMES = {"auc": "SemSim", "start": "Its start", "mse": "MSE", "psnr": "PSNR", "ssim": "SSIM"}
+_NAMES = {"auc": "SemSim", "start": "Initial weights", "mse": "MSE", "psnr": "PSNR", "ssim": "SSIM"}
 
 
 def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> jobpanel.Jobs:
@@ -497,7 +497,7 @@ def promote_training(
 ) -> tuple[str, bool]:
     """Make the SemSim of a finished training that of the workspace; return the outcome as HTML.
 
-    One that lost to MSE, PSNR, SSIM, its own start or the calibrated baseline is promoted only if
+    One that lost to MSE, PSNR, SSIM, initial weights or the calibrated baseline is promoted only if
     `sure`. Else the HTML names what it lost to, and True is returned: the user has to be asked once
     more.
     """
@@ -637,17 +637,17 @@ def _learned_how() -> tuple[Any, ...]:
     )
     controls = gr.Radio(
         [
-            ("Its start, the calibrated baseline and shuffled votes", CHOICES[0]),
-            ("Its start and the calibrated baseline", CHOICES[1]),
+            ("Initial weights, the calibrated baseline and shuffled votes", CHOICES[0]),
+            ("Initial weights and the calibrated baseline", CHOICES[1]),
         ],
         value=CHOICES[0],
         label="Compared with",
-        info="The network before it saw a vote needs no training; the baseline weighs pixels by "
+        info="Initial weights need no training; the baseline weighs pixels by "
         f"the same votes. The training on shuffled votes is done {SHUFFLES} times. After "
         f"{LONG // 60} minutes no further one begins.",
         elem_id="learn-controls",
     )
-    lab.words("start", "calibrated baseline", "shuffled votes")
+    lab.words("initial weights", "calibrated baseline", "shuffled votes")
     form = build(PRESETS[USUAL])
     begin = gr.Button(_START, variant="primary", elem_id="learn-start")
     trouble = gr.HTML(elem_id="learn-trouble")

@@ -131,7 +131,7 @@ def trainings_html(rows: Sequence[TrainingRow]) -> str:
     """All trainings, newest first, as a table."""
     head = (
         *("Started (UTC)", "Name", "Study", "State", "Held out"),
-        *("AUC", "of MSE", "of SSIM", "of its start", "of shuffled votes"),
+        *("AUC", "of MSE", "of SSIM", "of initial weights", "of shuffled votes"),
     )
     return HTML.trainings(head, [_training(row) for row in rows])
 

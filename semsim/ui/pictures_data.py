@@ -67,13 +67,13 @@ class Shelved:
 
     @property
     def target(self) -> str:
-        """Quality of the attacked model, in words; "" where it was not kept."""
+        """Quality of the target model, in words; "" where it was not kept."""
         known = None if self.found is None else self.found.run.get("target")
         return words_of_test(known) if known else ""
 
     @property
     def at_chance(self) -> bool:
-        """True where the attacked model was no better than guessing."""
+        """True where the target model was no better than guessing."""
         target = {} if self.found is None else self.found.run.get("target")
         return isinstance(target, Mapping) and target.get("at_chance") is True
 
@@ -247,7 +247,7 @@ def facts_of(one: Shelved) -> list[tuple[str, str]]:
         ("Data set", one.dataset),
         ("Size", f"{size[1]}×{size[0]} pixels" if _is_size(size) else ""),
         ("Seed", str(run.get("seed", ""))),
-        ("Judge of the lists", str(_mapping(run.get("predictor")).get("name", ""))),
+        ("Distractor model", str(_mapping(run.get("predictor")).get("name", ""))),
         ("Brought in from", _origin(brought)),
         ("Computed in", f"{run['seconds']:g} s" if isinstance(run.get("seconds"), float) else ""),
     ]

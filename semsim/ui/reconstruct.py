@@ -83,7 +83,7 @@ FORM = LabForm(
     more=_more,
     like=like,
     crossed=Crossed(
-        caption="Each dot is a [[target]]: a classifier that is trained and then attacked",
+        caption="Each dot is a [[target model]]: a classifier that is trained and then attacked",
         across=("architectures", "models"),
         down=("strategies", "trainings"),
     ),
@@ -132,7 +132,7 @@ def form_html(checkpoints: Path) -> str:
     return FORM.html(
         joined((FORM.choices("shares"), threat, first, FORM.settings_html("train"))),
         _LAB.select("preset", "Steps of the attacks", PRESETS, "fast"),
-        _LAB.select("judge", "Word lists", judges, "", "", "judges"),
+        _LAB.select("judge", "Candidate lists", judges, "", "", "judges"),
     )
 
 

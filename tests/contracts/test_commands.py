@@ -190,11 +190,12 @@ def test_help_names_values_in_words_and_no_types():
     assert {*shown} == {""}
 
 
-def test_help_is_a_word_too_and_has_the_exit_codes():
+def test_help_is_a_word_too_and_has_exit_codes_and_environment():
     for half, door in APPS.items():
         whole = CliRunner().invoke(door, ["help"])
         assert whole.output == CliRunner().invoke(door, ["--help"]).output
         assert "Exit codes: 0 " in whole.output, half
+        assert "SEMSIM_HOME" in whole.output, half
     assert typed(("semsim",), "help", "score").output == typed(("semsim", "score"), "-h").output
 
 
@@ -378,7 +379,7 @@ READING = {
     ("campaign", "run", "--name", "x", "--dataset", "nobody"): 2,
     ("split", "run", "--file", "nowhere.json"): 2,
     ("distractors", "list"): 0,
-    ("distractors", "apply", "--set", "nowhere", "--model", "nobody"): 2,
+    ("distractors", "apply", "--set", "nowhere", "--name", "nobody"): 2,
     ("examples", NOWHERE, "--out", "cases.png"): 2,
     ("job", "nowhere"): 2,
     ("baseline-check", "nowhere"): 2,

@@ -78,7 +78,7 @@ def test_python_prints_and_reports_what_the_command_does(frames, scored, tmp_pat
     found = semsim.compare(votes, semsim.score(labels, METRICS), labels, settings=FEW, data=data)
     assert f"{found}\n" == printed
     assert "simulated" in printed.splitlines()[0].lower()
-    assert "own start" in printed
+    assert "initial weights" in printed
     ours, theirs = tmp_path / "python.html", tmp_path / "command.html"
     run("report", *asked("few"), "--out", theirs)
     few = semsim.score(labels, ["psnr"])

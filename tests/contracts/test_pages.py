@@ -122,9 +122,22 @@ def explained(app, drawn):
 @pytest.mark.parametrize(
     ("page", "words"),
     [
-        ("train", {"SemSim", "triplet", "margin", "held out", "start", "shuffled votes", "AUC"}),
-        ("new", {"candidate list", "judge", "decoy", "gold item", "blind repeat", "carry-over"}),
-        ("reconstruct", {"gradient inversion", "target", "judge"}),
+        (
+            "train",
+            {"SemSim", "triplet", "margin", "held out", "initial weights", "shuffled votes", "AUC"},
+        ),
+        (
+            "new",
+            {
+                "candidate list",
+                "distractor model",
+                "decoy",
+                "gold item",
+                "blind repeat",
+                "carry-over",
+            },
+        ),
+        ("reconstruct", {"gradient inversion", "target model", "distractor model"}),
         ("audit", {"c(M)"}),
         ("split", {"split inference"}),
         ("federated", {"masked model"}),

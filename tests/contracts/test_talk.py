@@ -106,6 +106,13 @@ def test_talk_goes_to_standard_error_and_can_be_silenced(tmp_path):
     assert quiet.stderr == ""
 
 
+def test_a_silenced_list_has_only_names():
+    whole, names = typed("semsim", "datasets", "list"), typed("semsim", "datasets", "list", "-q")
+    lines = whole.stdout.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == names.stdout.splitlines()
+    assert "symbols" in names.stdout.splitlines()
+
+
 def test_how_loud_one_command_was_says_nothing_of_the_next(tmp_path):
     typed("semsim", "score", "--set", tmp_path / "nowhere", "-v")
     after = typed("semsim", "score", "--set", tmp_path / "nowhere")

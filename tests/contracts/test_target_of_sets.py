@@ -1,4 +1,4 @@
-"""Whoever writes reconstruction sets says in them how good the attacked model was, and both
+"""Whoever writes reconstruction sets says in them how good the target model was, and both
 readers tell it."""
 
 import json

@@ -292,7 +292,9 @@ def test_a_semsim_is_trained_and_compared_below_the_path(address, study, store, 
         expect(page.locator("#learn-stock")).to_contain_text(f"{ORIGINALS} originals")
         fill_training(page, "deployed")
         # Twenty further trainings would show nothing of the path.
-        page.get_by_role("radio", name="Its start and the calibrated baseline", exact=True).check()
+        page.get_by_role(
+            "radio", name="Initial weights and the calibrated baseline", exact=True
+        ).check()
         page.locator("#learn-start").click()
         expect(page.locator("#learn-status [data-state=done]")).to_be_visible()
         page.goto(f"{address}/studio/compare?study={study.id}&tab=answer")

@@ -23,6 +23,11 @@ CODES = (
     "Exit codes: 0 everything was done, 1 only a part, 2 an error, 3 nothing was reconstructed, "
     f"{STOPPED} stopped by Ctrl-C."
 )
+ENVIRONMENT = (
+    "Environment: SEMSIM_HOME is the folder of data and checkpoints; SEMSIM_DATABASE, "
+    "SEMSIM_IMAGES and SEMSIM_ROOT_PATH replace --database, --image-store and --root-path. "
+    "docs/how-to/places.md has the others."
+)
 LOGS = [logging.getLogger(half) for half in ("annotation", "semsim")]
 _EXTRA = "semsim.extra"  # in a context: brings what the command imports
 # What another parser reads, also the options that every command has.
@@ -51,7 +56,7 @@ def command_line(
     app = typer.Typer(
         cls=type("Listed", (Commands,), {"late": commands}),
         help=about,
-        epilog=CODES,
+        epilog=f"{CODES}\n\n{ENVIRONMENT}",
         no_args_is_help=True,
         add_completion=completes,
         context_settings={"help_option_names": ["--help", "-h"]},
@@ -174,7 +179,7 @@ def _loudness() -> list[Any]:
                 "-q",
                 callback=_quieter,
                 expose_value=False,
-                help="Print only errors on standard error.",
+                help="Print only errors on standard error; of a list, only names.",
             ),
         ] = False,
     ) -> None:

@@ -74,3 +74,10 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
+
+
+def list_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a list as a table, or with -q its first column without a head."""
+    if log.isEnabledFor(logging.WARNING):
+        return text_table(header, rows)
+    return "\n".join(row[0] for row in rows)

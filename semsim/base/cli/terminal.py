@@ -11,6 +11,7 @@ import typer
 from semsim.base.cli.console import STDOUT as STDOUT
 from semsim.base.cli.console import DataOption as DataOption
 from semsim.base.cli.console import Json as Json
+from semsim.base.cli.console import list_text as list_text
 from semsim.base.cli.console import say as say
 from semsim.base.cli.console import show as show
 from semsim.base.cli.console import text_table as text_table

@@ -38,7 +38,7 @@ class ReconstructionSet:
 
     @property
     def target_words(self) -> str:
-        """Quality of the attacked model at its own task, in words."""
+        """Quality of the target model at its own task, in words."""
         return words_of_test(self.run.get("target"))
 
     @property

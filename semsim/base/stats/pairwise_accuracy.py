@@ -35,7 +35,7 @@ LEAD_COLUMNS = (
     *("metric_a", "title_a", "metric_b", "title_b", "n_models", "n_originals", "difference"),
     *("p", "p_holm", "p_models", "undefined"),
 )
-OF_SETS = "it judges whole sets, no single picture"
+OF_SETS = "it scores whole sets, no single picture"
 FEW_ORIGINALS = "one original, whose sign alone can be flipped"
 NO_PAIR = "people and it have no original in common that two models share"
 _WITHIN = ("tied_accuracy", "epsilon", "ties_alone")  # of single pictures

@@ -42,7 +42,7 @@ PICTURE_COLUMNS = (
 _CORRELATIONS = (("rho", weighted_spearman), ("tau", weighted_kendall))
 Correlate = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 _NAMED = 3  # metrics of a note, before the rest is counted
-_NO_CONTEST = "no images of both kinds that both judge"
+_NO_CONTEST = "no images of both kinds that both score"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,7 +66,7 @@ export function bind(place) {
 }
 
 // What has changed since the page was drawn: data sets that have come, pictures that were brought
-// in, judges that were trained.
+// in, distractor models that were trained.
 async function now(place) {
   const answer = await fetch(`${HERE}/now`).catch(() => null);
   if (!answer?.ok) return;

@@ -141,7 +141,7 @@ class LeakStudy:
         return found
 
     def tested(self) -> dict[str, Any]:
-        """Return the attacked network's test before the attacked round, as `facts_of_test` has it.
+        """Return the target model's test before the attacked round, as `facts_of_test` has it.
 
         Empty where numbers are predicted.
         """

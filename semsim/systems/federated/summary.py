@@ -31,7 +31,7 @@ _STANDING = {
 }
 _SAID = {
     "kept": "Masks keep most below that for {} against this attack.",
-    "less": "It is less for {}, but of most pictures more than a guess.",
+    "less": "It is less for {}, but most pictures are above the no-attack baseline.",
     "sees": "Masks change nothing of it for {}.",
     "open": "Whether masks change it for {} is not known.",
 }

@@ -75,13 +75,13 @@ WORDS = {
     "reference": "the reference: a server's view without PBPFL",
     "identical": "no protection, this party works with FedAvg's own gradient",
     "as much": "no protection, SSIM at least as high as at FedAvg's server",
-    "less": "some protection, lower SSIM, but most pictures are clearer than a guess",
-    "little": "protection from this attack, only some pictures are clearer than a guess",
-    "nothing": "protection from this attack, no picture is clearer than a guess",
+    "less": "some protection, lower SSIM, but most pictures are above the no-attack baseline",
+    "little": "protection from this attack, only some pictures are above the no-attack baseline",
+    "nothing": "protection from this attack, no picture is above the no-attack baseline",
     "unclear": "neither shown to differ from FedAvg's server, nor to leak as much",
     "too weak": (
-        "unknown, the attack is too weak, most pictures of FedAvg's server are no clearer than a "
-        "guess either"
+        "unknown, the attack is too weak, most pictures of FedAvg's server are not above the "
+        "no-attack baseline either"
     ),
     "failed": "unknown, every attack failed",
 }

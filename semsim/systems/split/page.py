@@ -114,7 +114,9 @@ def metrics_html(checkpoints: Path) -> str:
     mine = promoted(checkpoints)
     chosen = [f"semsim:{mine}"] if mine else []
     return _HTML.metrics(
-        _LAB.choices("metrics", "Metrics besides SSIM, PSNR and a recogniser", choices, chosen),
+        _LAB.choices(
+            "metrics", "Metrics besides SSIM, PSNR and a reference classifier", choices, chosen
+        ),
         now_at(METRICS_NOW),
     )
 

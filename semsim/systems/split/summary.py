@@ -249,7 +249,7 @@ def count_of(row: Mapping[Any, Any]) -> Count:
 
 
 def count_text(row: Mapping[Any, Any]) -> str:
-    """Return the pictures clearer than a guess in a summary's row, "–" where none was attacked."""
+    """Return the pictures above the baseline in a summary's row, "–" where none was attacked."""
     return "–" if pd.isna(row.get("clearer", np.nan)) else count_of(row).short
 
 
@@ -304,7 +304,7 @@ def _where(key: tuple[str, str], plain: Mapping[str, Any]) -> str:
 
 
 def verdict_words(summary: Sequence[Mapping[str, Any]]) -> str:
-    """The statistic in sentences: what is clearer than a guess without a defence, and with one.
+    """The statistic in sentences: what is above the baseline without a defence, and with one.
 
     A defence counts by the strongest attack that a server can make, over all runs. Where no attack
     gets most pictures back from the undefended system, nothing is said of defences.

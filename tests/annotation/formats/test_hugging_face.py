@@ -123,5 +123,5 @@ def test_simulated_votes_are_marked(simulated, out):
     assert "simulated" in front["tags"]
     assert front["annotations_creators"] == ["machine-generated"]
     assert top.startswith("**Simulated votes")
-    assert "jury of five networks" in top
+    assert "five networks, the simulated annotators" in top
     assert all(row["simulated"] for row in metadata(out))

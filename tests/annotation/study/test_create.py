@@ -126,7 +126,7 @@ def test_no_further_vote_where_the_names_of_originals_decide(store, tmp_path, im
 def test_lists_drawn_at_random_are_noted_with_what_they_tell(tmp_path):
     found = examine(SPEC, [write_set(tmp_path / "a")], [])
     assert "drawn at random" in found.notes[0]
-    assert "Guessing from the word lists alone" in found.notes[1]
+    assert "Guessing from the candidate lists alone" in found.notes[1]
     sure = examine(SPEC, [write_set(tmp_path / "b", probabilities=SURE)], [])
     assert "drawn at random" not in " ".join(sure.notes)
 
@@ -291,7 +291,7 @@ def test_simulated_annotators_need_a_jury(store, tmp_path, images):
     spec = StudySpec(name="s", task=Task.RECOGNITION, simulated=True)
     folder = write_set(tmp_path / "a")
     assert (
-        "lacks what the jury sees in 4 reconstructions"
+        "lacks the simulated annotators' answers for 4 reconstructions"
         in problems(store, [folder], images, spec)[0]
     )
 

@@ -60,7 +60,7 @@ def test_refusals(store, make_study):
         simulate(store, make_study().id)
     with pytest.raises(NotFoundError):
         simulate(store, "nothing")
-    with pytest.raises(StudyError, match=r"6 simulated annotators are asked for.* has 5"):
+    with pytest.raises(StudyError, match=r"6 simulated annotators are requested.* has 5"):
         simulate(store, make_study("six", simulated=True).id, 6)
 
 
@@ -73,7 +73,9 @@ def test_a_picture_that_one_of_the_jury_has_not_seen_makes_no_simulated_study(
     gone &= table["juror"] == table["juror"].iloc[0]
     table[~gone].to_parquet(folder / "jury.parquet")
     spec = StudySpec(name="one", task=Task.RECOGNITION, simulated=True)
-    with pytest.raises(StudyError, match="lacks what the jury sees in 1 reconstructions"):
+    with pytest.raises(
+        StudyError, match="lacks the simulated annotators' answers for 1 reconstructions"
+    ):
         create_study(store, spec, [folder], images)
 
 

@@ -539,7 +539,7 @@ def test_refusals_of_a_run(store, make_study, made, run_of):
     with serving(first_word) as server:
         refused = {
             "is answered by people. A model answers only": make_study("people"),
-            "is answered by the jury": make_study("jury", simulated=True),
+            "is answered by simulated annotators": make_study("jury", simulated=True),
             "is answered by the model other; got toy-vl": make_study("other", voter="other"),
         }
         for words, study in refused.items():
@@ -550,7 +550,7 @@ def test_refusals_of_a_run(store, make_study, made, run_of):
         paused = set_status(store, made.id, StudyStatus.PAUSED)
         with pytest.raises(StudyError, match=r"is paused\. Start it first"):
             run_of(paused, server)()
-        with pytest.raises(StudyError, match="not by the jury: add --with vlm"):
+        with pytest.raises(StudyError, match="not by simulated annotators: add --with vlm"):
             simulate(store, made.id)
     assert not server.asked
 

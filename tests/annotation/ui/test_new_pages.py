@@ -198,7 +198,10 @@ def test_what_a_jury_has_seen_since_is_known(client, draft, context):
     content = seen.read_bytes()
     seen.unlink()
     simulated = {**draft, "sets": draft["sets"][:1], "simulated": "yes"}
-    assert "lacks what the jury sees" in look(client, simulated)["problems"]["pictures"][0]
+    assert (
+        "lacks the simulated annotators' answers"
+        in look(client, simulated)["problems"]["pictures"][0]
+    )
     seen.write_bytes(content)
     assert look(client, simulated)["problems"] == {}
 

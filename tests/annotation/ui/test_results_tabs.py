@@ -44,7 +44,7 @@ def test_the_answer_is_a_share_from_which_model_to_which_and_what_a_guesser_has(
     most = found.rates.iloc[0]
     ends = f"[{100 * most['rate_low']:.0f}, {100 * most['rate_high']:.0f}]"
     assert f"to {most['rate']:.0%} {ends} of m1 (its target is 71% right (chance 2%))" in said
-    assert f"word lists alone: {LISTS.most.rate:.0%} correct" in said
+    assert f"candidate lists alone: {LISTS.most.rate:.0%} correct" in said
 
 
 def test_while_votes_are_missing_how_far_the_study_is_comes_first():

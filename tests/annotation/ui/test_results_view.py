@@ -250,7 +250,7 @@ def test_words_a_student_cannot_know_are_in_the_glossary():
     assert set(results_view.TERMS.values()) <= set(glossary())
     page = results_view.agreement(full())
     assert 'data-term="alpha">Krippendorff&#39;s α<' in page
-    assert 'data-term="target">Target on its test<' in results_view.rates(full())
+    assert 'data-term="target model">Target on its test<' in results_view.rates(full())
 
 
 def test_a_name_that_tells_its_attack_tells_it_once():

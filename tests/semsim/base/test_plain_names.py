@@ -1,4 +1,4 @@
-"""Names of attacked models in words."""
+"""Names of target models in words."""
 
 import json
 

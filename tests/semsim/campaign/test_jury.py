@@ -76,5 +76,5 @@ def test_what_each_juror_sees_reaches_the_other_half(tmp_path, weights):
 
 def test_sets_of_other_classes_are_refused(tmp_path, weights):
     folder = a_set(tmp_path / "set", ["a", "b", *originals().classes[:3]])
-    with pytest.raises(DataError, match="the jury knows only the 47 classes"):
+    with pytest.raises(DataError, match="the simulated annotators know only the 47 classes"):
         write_jury([folder], [weights[0][0]])

@@ -38,5 +38,5 @@ def test_sets_below_a_folder_are_judged_as_the_pages_judge_them(tmp_path):
     assert [row["attacker"] for row in rows] == ["", "F"]
     text = RUNNER.invoke(app, ["baseline-check", *map(str, folders)]).stdout
     assert "attacker" in text.splitlines()[0]
-    assert "clearer than a guess" in text
+    assert "above the no-attack baseline" in text
     assert [line.split()[-1] for line in text.splitlines()[1:3]] == ["no", "yes"]

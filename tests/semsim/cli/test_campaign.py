@@ -59,7 +59,7 @@ def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
     done = typed(*run)
     assert done.exit_code == 0, done.output
     assert "2 ok / 0 failed (2 computed now, 0 done before)" in done.output
-    assert "No judge has read these pictures" in done.output
+    assert "No distractor model has read these images" in done.output
     folder = tmp_path / "runs/tiny/cnn-small__none__invgrad"
     found = read_set(folder)
     words = found.target_words
@@ -98,11 +98,11 @@ def test_a_judge_reads_the_pictures_at_the_end(scheduler, tmp_path):
     run = ["run", *TINY, *where, "--scheduler", scheduler, "--device", "cpu", "--distractor-model"]
     unknown = typed(*run, "K")
     assert unknown.exit_code == 2
-    assert "No judge is called 'K'" in unknown.output
+    assert "No distractor model is called 'K'" in unknown.output
     done = typed(*run, "J")
     assert done.exit_code == 0, done.output
     assert "4 pictures judged" in done.output
-    assert "No judge" not in done.output
+    assert "No distractor model" not in done.output
     (folder,) = (tmp_path / "runs/tiny").glob("*/predictions.parquet")
     assert read_set(folder.parent).run["predictor"]["name"] == "J"
     assert "pictures judged" not in typed(*run, "J").output  # they are as they were

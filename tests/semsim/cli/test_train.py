@@ -62,7 +62,7 @@ def test_a_run_prints_held_out_numbers_and_leaves_a_card(files, tmp_path):
     checkpoints = tmp_path / "checkpoints"
     assert read_card(checkpoints / "mine.safetensors")["licence"] == "CC0"
     assert promoted(checkpoints) is None
-    assert "its own start (the same network before it saw a vote)" in outcome.output
+    assert "its initial weights (the same network, not trained on votes)" in outcome.output
     assert "the same training on shuffled votes" in outcome.output
     chosen = run("promote", "mine", "--checkpoints", str(checkpoints), "--yes")
     assert "mine.safetensors is the SemSim of this workspace" in chosen.output.replace("\n", "")
@@ -84,7 +84,7 @@ def test_promote_asks_once_more_where_it_lost(files, tmp_path):
     asked = ["promote", "mine", "--checkpoints", str(checkpoints)]
     outcome = CliRunner().invoke(app, asked, input="n\n")
     assert outcome.exit_code == 1
-    assert "mine lost to SemSim (mine, before any vote)" in outcome.output.replace("\n", " ")
+    assert "mine lost to SemSim (mine, initial weights)" in outcome.output.replace("\n", " ")
     assert promoted(checkpoints) is None
     assert CliRunner().invoke(app, asked, input="y\n").exit_code == 0
     assert promoted(checkpoints) == "mine"

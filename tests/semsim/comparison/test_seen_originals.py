@@ -61,7 +61,7 @@ def checkpoints(labels, tmp_path):
 def notes(labels, checkpoints, name, *, with_labels=True, unseen_by=ALL, **told):
     found = judged(labels, checkpoints, name, with_labels=with_labels, unseen_by=unseen_by, **told)
     ours = [note for note in found.analysis.notes if f"SemSim ({name})" in note]
-    said = " ".join(note for note in ours if "own start" not in note)
+    said = " ".join(note for note in ours if "initial weights" not in note)
     mark = found.agreement.set_index("metric")["mark"][f"semsim:{name}"]
     return said.replace(f"SemSim ({name}) [{mark}]", f"SemSim ({name})")
 

@@ -90,7 +90,7 @@ def test_two_judges_of_one_data_set_share_no_weights(shelf):
 def test_a_name_is_taken_once_and_a_missing_judge_is_named(shelf, tmp_path):
     with pytest.raises(SettingsError, match="another name"):
         queue_judge(order(shelf, "one"), tmp_path / "jobs")
-    with pytest.raises(SettingsError, match="cannot name a judge"):
+    with pytest.raises(SettingsError, match="cannot name a distractor model"):
         queue_judge(order(shelf, "../one"), tmp_path / "jobs")
     with pytest.raises(WeightsError, match=r"There are: one, two"):
         find_judge("three", shelf)
@@ -176,12 +176,12 @@ def test_the_commands_train_list_and_apply(tmp_path):
     assert "Test pictures as attacks leave them" in made.output
     assert "no better than guessing" in typed("distractors", "list", *place).output
     folder = make_set(tmp_path / "set")
-    applied = typed("distractors", "apply", "--model", "J", "--set", folder, *place)
+    applied = typed("distractors", "apply", "--name", "J", "--set", folder, *place)
     assert "5 pictures judged" in applied.output
 
 
 def test_the_name_of_the_built_in_classifier_is_taken(tmp_path):
-    with pytest.raises(SettingsError, match="take another name"):
+    with pytest.raises(SettingsError, match="choose another name"):
         queue_judge(order(tmp_path, "recogniser"), tmp_path / "jobs")
 
 

@@ -1,4 +1,4 @@
-"""The sets of a run on a page: what is done, what came back, what is clearer than a guess."""
+"""The sets of a run on a page: what is done, what came back, what is above the baseline."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A SemSim beside its own start and a training on shuffled votes, and what is said of it."""
+"""A SemSim beside its initial weights and a training on shuffled votes, and what is said of it."""
 
 import copy
 import shutil
@@ -112,7 +112,7 @@ def test_every_evaluation_has_the_start_and_the_shuffled_votes(done):
         assert outcome[sample]["absent"] == {}
     card = read_card(done.checkpoint)
     text = card_markdown(card)
-    assert "| SemSim (mine, before any vote) |" in text
+    assert "| SemSim (mine, initial weights) |" in text
     assert "| Calibrated baseline (mine) |" in text
     pairs = round(card["training"][N_PAIRS])  # without the originals that choose the epoch
     assert 0 < pairs < outcome["in_sample"]["n_decided"]
@@ -190,7 +190,7 @@ def test_what_belongs_to_another_checkpoint_is_no_control(done, tmp_path):
         control_path(checkpoint, control).write_bytes(checkpoint.read_bytes())
     assert controls_of(checkpoint) == (
         {},
-        {START: "its start was not kept", CALIBRATED: "it was not kept"},
+        {START: "its initial weights were not kept", CALIBRATED: "it was not kept"},
     )
 
 
@@ -276,7 +276,7 @@ def test_a_semsim_that_beats_all_is_called_that():
     assert found.sentences == (
         "Beats PSNR, the best of MSE, PSNR and SSIM here, by 0.11 in AUC [0.02, 0.19] on 8 "
         "held-out originals.",
-        "It beats its own start (the same network before it saw a vote) by 0.20 in AUC "
+        "It beats its initial weights (the same network, not trained on votes) by 0.20 in AUC "
         "[0.10, 0.30].",
         "It beats the calibrated baseline (pixels and structure, weighed by the same votes) by "
         "0.20 in AUC [0.10, 0.30].",
@@ -316,7 +316,7 @@ def test_one_that_does_not_beat_its_start_is_called_that():
     words = "Behind SSIM by 0.16 in AUC [−0.02, 0.30] on 8 held-out originals, which chance"
     assert classic.startswith(words)
     assert baseline.startswith("Not compared with the calibrated baseline")
-    assert start.startswith("It does not beat its own start")
+    assert start.startswith("It does not beat its initial weights")
     assert "ahead of it by 0.02 in AUC [−0.10, 0.10], which chance could do" in start
     assert "not run, since it takes much longer" in shuffled
     assert found.lost == ("SSIM",)

@@ -14,7 +14,7 @@ def test_a_training_is_judged_beside_both_controls(tmp_path):
     rows = [line.split("  ")[0] for line in text.splitlines()]
     assert rows[0].startswith("LeNet: 2 originals held out, 1 epochs")
     controls = [
-        "SemSim (semsim, before any vote)",
+        "SemSim (semsim, initial weights)",
         "Calibrated baseline (semsim)",
         "5 shuffles of the votes: mean [lowest, highest]",
     ]
@@ -22,7 +22,7 @@ def test_a_training_is_judged_beside_both_controls(tmp_path):
     assert "alone (best of 4 blocks, picked on these images" in rows[6]
     assert rows[7:10] == ["MSE", "PSNR", "SSIM"]
     said = text.splitlines()[-2:]
-    assert "its own start" in text
+    assert "its initial weights" in text
     assert "the same training on shuffled votes" in said[1]
 
 

@@ -83,6 +83,6 @@ def test_it_is_answered_from_end_to_end(question, monkeypatch):
         assert {"semsim:semsim", "semsim:semsim.start", "shuffled"} <= names
     text = table(found, "recogniser")
     assert "net0 left out:" in text
-    assert "ahead of (b) its own start in" in text
+    assert "ahead of (b) its initial weights in" in text
     assert "target 80%" in text
     assert "not compared with (c) the recogniser: it has no AUC here" in text

@@ -259,7 +259,7 @@ def test_what_is_not_there_is_told_with_what_is():
         divide(grid(), parse_hold_out("architecture=vgg"))
     with pytest.raises(DataError, match="lacks the columns model"):
         divide(grid().drop(columns="model"), HoldOut())
-    with pytest.raises(DataError, match="nothing to judge by"):
+    with pytest.raises(DataError, match="nothing to test on"):
         divide(grid(1), HoldOut())
 
 
@@ -268,7 +268,7 @@ def test_studies_are_joined_unless_they_judge_the_same():
     joined = join_labels([("one", first), ("two", second)])
     assert len(joined) == len(first) + len(second)
     assert np.array_equal(joined.index, range(len(joined)))
-    with pytest.raises(DataError, match="one and again judge 6 of the same"):
+    with pytest.raises(DataError, match="one and again have 6 of the same"):
         join_labels([("one", first), ("again", first)])
 
 

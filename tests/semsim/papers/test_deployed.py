@@ -163,7 +163,7 @@ def test_agreement_has_a_number_or_a_reason_within_rows_and_over_them(made):
 def test_the_tables_say_whose_votes_and_how_blunt(made):
     folder, _, _ = made
     text = (folder / "deployed.md").read_text(encoding="utf-8")
-    assert text.startswith("The simulated people recognise ")
+    assert text.startswith("The simulated annotators recognise ")
     assert text.count(NOTHING) == text.count("\n\n| ") == 4
     # At smoke the jury has learned next to nothing.
     assert text.count("too blunt to stand for people in any row") == 5

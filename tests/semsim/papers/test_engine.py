@@ -1,6 +1,6 @@
 """`reproduce … --plan`: what would run, what is done, and what was not run of the paper.
 
-And what simulated people and metrics say on average, and of which sets.
+And what simulated annotators and metrics say on average, and of which sets.
 """
 
 import json

@@ -153,7 +153,7 @@ def test_the_smallest_preset_has_every_defence_attack_and_guess(tmp_path):
     for row in PAPER_ROWS:
         assert f"| {' | '.join(row.values())} |" in text
     for guess in GUESSES:
-        assert f"| *guess: {guess}* |" in text
+        assert f"| *baseline: {guess}* |" in text
     check_kept("ensembler-table-4", papers_split.read_sentences(tmp_path))
     assert (
         "| none, adaptive-aligned: ground truth | standard translation | shadow translation |"

@@ -193,7 +193,7 @@ def test_votes_that_cannot_be_are_refused_before_anything_is_computed(tmp_path):
     with pytest.raises(DataError, match="No labels at"):
         command.check_votes([str(tmp_path / "a.parquet")])
     for people in ([], ["a.parquet"]):  # nobody tells people how long to learn
-        with pytest.raises(SettingsError, match="--jury-epochs is of programs"):
+        with pytest.raises(SettingsError, match="--jury-epochs is for simulated annotators"):
             command.check_votes(people, jury_epochs=20)
     command.check_votes(["simulated"], jury_epochs=20)
 

@@ -72,7 +72,7 @@ def test_programs_that_see_nothing_are_told_of_with_what_to_do(tmp_path):
     assert blind_spots({"a": study}, {"a": SEES}) == []
     assert blind_spots({"a": nothing}, {"a": None}) == []  # of people
     (line,) = blind_spots({"a": study}, {"a": Jury(originals=0.1, grey=0.1, mean=0.0)})
-    assert line.startswith("a: the programs that voted recognise nothing")
+    assert line.startswith("a: the simulated annotators recognise nothing")
     assert "--jury-epochs" in line
     (line,) = blind_spots({"a": nothing}, {"a": SEES})
     assert "originals and not one reconstruction" in line

@@ -138,10 +138,10 @@ def test_without_a_ceiling_or_a_ranking_the_reason_is_said():
 def test_a_semsim_is_judged_by_its_controls_which_are_no_candidates():
     rhos = {"semsim:x.start": 0.99, "a": 0.9, "semsim:x": 0.8}
     specs = (spec_of("semsim:x", "SemSim (x)"), spec_of("a", "Alpha"))
-    notes = ("SemSim (x): It does not beat its own start.", "Something else.")
+    notes = ("SemSim (x): It does not beat its initial weights.", "Something else.")
     found = answer_of(analysis(rhos, specs=specs, notes=notes))
     assert found.best == "a"
-    assert found.beside == ("SemSim (x): It does not beat its own start.",)
+    assert found.beside == ("SemSim (x): It does not beat its initial weights.",)
     assert remarks_of(analysis(rhos, specs=specs, notes=notes), specs[1]) == []
 
 

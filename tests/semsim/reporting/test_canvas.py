@@ -65,11 +65,11 @@ def test_cut_keeps_what_fits():
 def test_a_long_name_of_a_row_keeps_its_ends_in_two_lines():
     axes = Figure().subplots()
     own = "SemSim (semsim-demo-symbols-simulated-votes-1)"
-    start = f"{own[:-1]}, before any vote)"
+    start = f"{own[:-1]}, initial weights)"
     rows_axis(axes, ["MSE", own, start, ""], width=24)
     names = [one.get_text() for one in axes.get_yticklabels()]
     assert (names[0], names[3]) == ("MSE", " ")
     assert all(len(name.splitlines()) <= 2 for name in names)
     assert len(set(names)) == 4
-    assert names[2].endswith("before any vote)")
+    assert names[2].endswith("initial weights)")
     assert names[1].endswith("votes-1)")

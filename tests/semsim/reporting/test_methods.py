@@ -117,6 +117,6 @@ def test_metrics_are_listed_with_direction_reference_and_settings(analysis):
     assert rows.loc["psnr", "Compared with"] == "clean original"
     assert rows.loc["psnr", "Metric"] == "PSNR (dB)"
     assert rows.loc["mse", "More leakage"] == "lower"
-    assert rows.loc["fid", "Judges"] == "a whole set"
+    assert rows.loc["fid", "Unit"] == "a whole set"
     assert '"window": "uniform"' in rows.loc["ssim-uniform", "Settings"]
     assert rows.loc["flat:x", "Settings"].startswith("not known")

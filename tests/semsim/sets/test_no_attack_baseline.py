@@ -172,8 +172,8 @@ def test_pictures_come_back_where_most_of_them_do():
     some = Count.of([BOTH, NEARER, NOTHING, BY_SHAPES])
     assert some == (3, 1, 4, 0)
     assert some.short == "3 of 4 (1 by shapes)"
-    words = "clearer than a guess (a plain picture, or the mean of the others) on 3 of 4 pictures"
-    words += ", 75% [no interval: 4 originals, fewer than 6]"
+    words = "above the no-attack baseline (a plain picture or the mean of the others) on 3 of 4 "
+    words += "pictures, 75% [no interval: 4 originals, fewer than 6]"
     assert Count(3, 0, 4).words == words
     assert "on 9 of 12 pictures, 75% [no interval: 4 originals" in Count(9, 0, 12, 4).words
     shapes = "by their shapes alone, as negatives, in wrong colours or as outlines"

@@ -195,7 +195,7 @@ def test_choices_have_names_for_people(client):
     shown = part(client, "body", rule="mean-response")
     assert '<option value="majority">Majority of votes (protocol)</option>' in shown
     assert '<option value="mean-response" selected>Share of votes</option>' in shown
-    assert "The protocol fixed &#39;Majority of votes&#39; before any vote." in shown
+    assert "The protocol fixed &#39;Majority of votes&#39; before the first vote." in shown
     assert '<option value="clean" selected>Clean original</option>' in shown
 
 

@@ -210,13 +210,13 @@ def test_a_semsim_says_whom_it_learned_from(made_context, simulated, original, r
     said = [note for note in found.analysis.notes if note.startswith(f"{title}: ")]
     *others, start = [note.removeprefix(title) for note in said if "resample" not in note]
     assert others == remarks
-    assert start.endswith("before it saw a vote): its start was not kept.")
+    assert start.endswith("not trained on votes): its initial weights were not kept.")
 
 
 @pytest.mark.parametrize(
     ("control", "than", "title"),
     [
-        ("start", "its own start", "SemSim (mine, before any vote)"),
+        ("start", "its initial weights", "SemSim (mine, initial weights)"),
         ("calibrated", "the calibrated baseline", "Calibrated baseline (mine)"),
     ],
 )

@@ -11,7 +11,7 @@ from made_analysis import made_analysis
 from semsim.base.stats.agreement import leave_one_out
 from semsim.ui.compare import _images, same_best, without_one
 
-TITLES = {"a": "A", "b": "B", "semsim:x": "SemSim (x)", "semsim:x.start": "its start"}
+TITLES = {"a": "A", "b": "B", "semsim:x": "SemSim (x)", "semsim:x.start": "initial weights"}
 
 
 def under(**columns):

@@ -242,7 +242,7 @@ def test_any_study_name_gives_a_name_a_checkpoint_can_have(context, name):
         ([], "a", "Choose a study"),
         (["gone"], "a", "does not exist any more"),
         (["s2"], "a", "none has both"),
-        (["s1", "s2"], "a", "judge 24 of the same reconstructions"),
+        (["s1", "s2"], "a", "have 24 of the same reconstructions"),
     ],
 )
 def test_a_training_that_cannot_be_says_why_and_leaves_no_job(context, study, name, message):
@@ -393,9 +393,9 @@ def test_a_semsim_that_lost_is_promoted_only_by_somebody_who_is_sure(page, conte
 def test_the_result_says_what_it_lost_to(context, lost):
     verdict, _, result, _ = learn.draw(context, lost)
     assert "Behind " in verdict
-    assert "own start (the same network before it saw a vote)" in verdict
-    assert "SemSim (mine, before any vote)" in result
-    assert "of its start" in learn.trainings_now(context)
+    assert "initial weights (the same network, not trained on votes)" in verdict
+    assert "SemSim (mine, initial weights)" in result
+    assert "of initial weights" in learn.trainings_now(context)
 
 
 def test_another_preset_leaves_the_controls_as_they_were_chosen(page):

@@ -119,7 +119,7 @@ def test_the_figure_shows_the_mean_and_how_far_trainings_lie_apart():
     assert (own.low[0], own.high[0]) == (pytest.approx(0.6), pytest.approx(0.8))
     assert list(mse.y) == pytest.approx([0.7, 0.7])
     assert (mse.low, mse.high) == ((), ())
-    assert start.name == "Its start"
+    assert start.name == "Initial weights"
     html = svg(learn.study_chart(FOUND))
     assert "&lt;b&gt;" in html
     assert "nan" not in html

@@ -229,7 +229,7 @@ def test_a_judge_that_the_form_offers_ranks_the_words_of_what_is_kept(client, dr
     refused = client.post(f"{HOME}/keep", json={"look": look, "name": "b", "judge": "unfit"})
     assert (refused.status_code, "'cow' is known" in refused.json()["error"]) == (422, True)
     refused = client.post(f"{HOME}/keep", json={"look": look, "name": "b", "judge": "none"})
-    assert "No judge is called" in refused.json()["error"]
+    assert "No distractor model is called" in refused.json()["error"]
     asked = {"look": look, "name": "mine", "judge": "fit", "task": "recognition"}
     assert client.post(f"{HOME}/keep", json=asked).status_code == 200
     (net,) = [one for one in pictures_data.shelf(context) if one.model == "net"]

@@ -111,8 +111,8 @@ def test_a_finished_comparison_is_drawn(tmp_path: Path) -> None:
     assert "Make a study of these" in result
     lead = "A reference classifier recognises . of 2 pictures from plain training"
     assert re.search(lead, verdict)
-    assert "clearer than a guess" in verdict
-    assert "of 2</span>" in verdict  # clearer than a guess, set by set
+    assert "above the no-attack baseline" in verdict
+    assert "of 2</span>" in verdict  # above the no-attack baseline, set by set
     assert "A client finds γ" in training
     assert training.count("<polyline") == 2  # with masks and without
     assert strip.count("<img") == 2 * 2 * 3

@@ -80,7 +80,7 @@ def test_an_order_is_called_shown_only_beyond_the_spread(ours, theirs, words):
     assert words in told
     n = len(ours)
     count = f"{sum(range(3, 3 + n))} of {10 * n} ({n} by shapes)"
-    assert f"clearer than a guess {count} against {count};" in told
+    assert f"above the no-attack baseline {count} against {count};" in told
 
 
 def test_how_well_the_shadows_learned_stands_beside_what_they_gave():
