@@ -85,4 +85,4 @@ def test_it_is_answered_from_end_to_end(question, monkeypatch):
     assert "net0 left out:" in text
     assert "ahead of (b) its initial weights in" in text
     assert "target 80%" in text
-    assert "not compared with (c) the recogniser: it has no AUC here" in text
+    assert "not compared with (c) the reference classifier: it has no AUC here" in text
