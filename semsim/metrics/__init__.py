@@ -8,8 +8,8 @@ from semsim.base.errors import UnknownNameError
 from semsim.base.metric_spec import MetricSpec, Reference
 from semsim.base.registry import Registry, unknown
 from semsim.base.storage.folders import shown
-from semsim.metrics.backbones import BACKBONES
 from semsim.metrics.base import (
+    BACKBONES,
     SUFFIX,
     AgainstAttacked,
     Judge,

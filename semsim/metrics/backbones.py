@@ -1,7 +1,6 @@
 """Networks that SemSim's features come from, always freshly initialised here."""
 
 import re
-from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -11,7 +10,8 @@ from torch import Tensor, nn
 
 from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.base.metric_spec import CALIBRATED
-from semsim.base.registry import Registry, unknown
+from semsim.base.registry import unknown
+from semsim.metrics.base import BACKBONES
 from semsim.metrics.calibrated import PixelBlocks
 
 if TYPE_CHECKING:
@@ -80,13 +80,6 @@ def lenet(small_stem: bool) -> tuple[nn.Module, int]:
         nn.Linear(120, 84),
     )
     return body, 84
-
-
-# Networks of SemSim: whether the stem suits small images, to the network and its features.
-BACKBONES: Registry[Callable[[bool], tuple[nn.Module, int]]] = Registry(
-    "backbone",
-    {one.__name__: one for one in (resnet50, resnet34, resnet18, resnet8, lenet)},
-)
 
 
 def make_backbone(name: str, small_stem: bool, input_size: int) -> tuple[nn.Module, int]:

@@ -12,18 +12,28 @@ import numpy as np
 
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import MetricSpec
+from semsim.base.registry import Registry
 from semsim.base.storage.places import DEMO
 from semsim.device import in_float64
 from semsim.weights import CHECKPOINTS
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
+    from torch import Tensor, nn
 
 T = TypeVar("T")
 SUFFIX = "@attacked"  # of the name of a metric whose reference is the attacked image
 ROUNDING = 1e-3  # by which values may leave [0, 1]; they are clamped
 PART = 256  # pairs in memory at once; a multiple of every batch, so that parts change no number
+
+# Networks of SemSim: whether the stem suits small images, to the network and its features.
+BACKBONES: Registry[Callable[[bool], tuple[nn.Module, int]]] = Registry(
+    "backbone",
+    {
+        name: f"semsim.metrics.backbones:{name}"
+        for name in ("resnet50", "resnet34", "resnet18", "resnet8", "lenet")
+    },
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,9 +69,9 @@ def test_everything_that_is_done_to_a_study_is_listed_with_whose_account(
     assert all(what in page for _, what in told)
     assert "Back to Overview" in page
     printed = CliRunner().invoke(commands, ["activity", "Other", "--database", store.url])
-    assert [line.split("Other  ")[1] for line in printed.output.splitlines()] == [
-        f"{by or '–'}: {what}" for by, what in told
-    ]
+    head, *rows = [re.split(r"  +", line) for line in printed.output.splitlines()]
+    assert head == ["at", "study", "by", "what"]
+    assert [row[2:] for row in rows] == [[by or "–", what] for by, what in told]
 
 
 def test_a_study_that_was_deleted_stays_in_the_activity_of_all(store, make_study, client, tmp_path):

@@ -33,7 +33,7 @@ def test_what_is_copied_from_a_spreadsheet_may_hold_commas():
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "is missing"),
+        (None, "does not exist"),
         ("", "holds no row"),
         ("model,answer\na,cat\n", "lacks the columns image_id"),
         ("model,image_id,answer\na,cat, grey,cat\n", "line 2: has 4 cells.*quote cells"),

@@ -152,7 +152,7 @@ def test_tables_may_be_files(tables, tmp_path, ending):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ("gone.csv", "gone.csv is not a readable table"),
+        ("gone.csv", "gone.csv does not exist"),
         ([1, 2], r"pandas frame or a path; got list \[1, 2\]"),
     ],
 )

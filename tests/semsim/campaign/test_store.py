@@ -66,7 +66,7 @@ def test_a_broken_cell_says_what_to_do(store):
     store.cells.path("a").write_bytes(store.cells.path("a").read_bytes()[:100])
     with pytest.raises(DataError, match="delete it"):
         store.cells.read("a")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="does not exist"):
         store.cells.read("nobody")
 
 

@@ -402,7 +402,7 @@ def test_one_that_leaves_nothing_to_judge_by_stops_no_other(material, place, lea
     both = Material(labels=pd.concat([labels, rare], ignore_index=True))
     found = run_ablation(replace(leaving, kind="attack"), both, place, tmp_path)
     rows = {row["left_out"]: row for row in found["rows"]}
-    assert "leaves nothing to judge by" in rows["dlg"]["why"]
+    assert "leaves nothing to test on" in rows["dlg"]["why"]
     assert "of 1 original none has both" not in rows["invgrad"].get("why", "")
 
 

@@ -203,7 +203,7 @@ def test_the_panel_and_what_is_drawn_beside_it_get_one_value_each(job, tmp_path)
     assert len(look(job.id)) == len(ran.panel) + 1
     assert look(job.id)[-1] == "A job"
     assert look("gone")[-1] == "none"
-    assert "no spec.json" in stop("gone")[0]
+    assert "spec.json does not exist." in stop("gone")[0]
     write_json(job.folder / "result.json", {})
     told = resume(job.id)
     assert told[0].startswith('<div role="alert"')

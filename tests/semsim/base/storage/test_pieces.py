@@ -26,7 +26,7 @@ def test_what_is_kept_is_found_again_until_it_is_forgotten(kept):
 
 
 def test_what_is_not_there_says_what_to_do(kept):
-    with pytest.raises(DataError, match=r"a\.error\.txt cannot be read .*; delete it"):
+    with pytest.raises(DataError, match=r"a\.error\.txt does not exist"):
         kept.read("a")
 
 
