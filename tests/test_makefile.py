@@ -120,7 +120,7 @@ def test_an_environment_that_was_moved_is_made_anew_and_a_linked_one_is_not(make
 
 
 def anew(folder):
-    """How often an environment was made."""
+    """Count the environments that were made."""
     return (folder / "asked").read_text().count("-m venv --clear .venv")
 
 

@@ -32,12 +32,12 @@ _TEMPLATES = Environment(
     undefined=StrictUndefined,
     extensions=[_Lines],
 )
-_TEMPLATES.globals.update(rooted=rooted, way_in=way_in, for_others=str, name_of=name_html)
+_TEMPLATES.globals.update(rooted=rooted, way_in=way_in, for_others="", name_of=name_html)
 
 
 def reached_at(address: str) -> None:
     """Show `address` where a page advises how others reach this server; "" is nowhere."""
-    _TEMPLATES.globals["for_others"] = lambda: address
+    _TEMPLATES.globals["for_others"] = address
 
 
 def fill(template: str, **values: Any) -> str:

@@ -502,7 +502,7 @@ def test_what_an_option_may_be_is_said_in_our_words(words, allowed):
 
 
 def test_every_command_with_json_declares_its_parts_and_no_other_does():
-    """What is printed is held against them wherever a test prints it, see `json_parts`."""
+    """Tests hold printed JSON against them wherever they print it, see `json_parts`."""
     declared = {*toml_of("semsim.base.cli", "parts.toml")}
     printing = {" ".join(call[1:]) for call in CALLS if "--json" in names_of(call)}
     groups = {words.partition(" ")[0] for words in printing}

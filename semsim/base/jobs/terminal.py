@@ -5,9 +5,9 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from semsim.base.cli.terminal import TerminalBar, say, show_told
@@ -62,12 +62,11 @@ class JobKind:
 
     def done(self, name: str) -> Any:
         """Return `order` or `work` itself, by its name."""
-        module, _, own = name.rpartition(":")
-        return getattr(import_module(module or self.module), own)
+        return resolve_name(name if ":" in name else f"{self.module}:{name}")
 
     def said(self, name: str) -> Any:
         """Return `told`, `parts` or `exit_code` itself, by its name."""
-        return getattr(import_module(self.teller), name)
+        return resolve_name(f"{self.teller}:{name}")
 
 
 def do(
